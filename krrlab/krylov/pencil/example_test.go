@@ -31,27 +31,27 @@ func (m powers) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.SolveTo(ctx, dst, src)
 }
 
-// Example compares A = diag(1, …, 100) without a preconditioner and with its own inverse. The latter has no draws, so
-// its κ is bounded from below only.
+// Example compares A = diag(1, …, 100) without a preconditioner and with M = A. The type of M has no method to draw
+// random vectors of covariance M, so its κ is bounded from below only.
 func Example() {
 	const n = 100
 	ctx := context.Background()
-	none, own := pencil.NewRow("none"), pencil.NewRow("diagonal")
-	s := &pencil.Set{A: powers{n, func(i int) float64 { return float64(i) }}, Rows: []*pencil.Row{&none, &own},
+	none, exact := pencil.NewRow("none"), pencil.NewRow("diagonal")
+	set := &pencil.Set{A: powers{n, func(i int) float64 { return float64(i) }}, Rows: []*pencil.Row{&none, &exact},
 		M: pencil.NewPreconditioners(n, comm.Alone(), nil, powers{n,
 			func(i int) float64 { return 1 / float64(i) }}),
 		Notify: func(context.Context, stage.Event) {}}
 	b := mat.NewDense(n, 1, nil)
 	rng.New(1).Normals(b.RawMatrix().Data, 0)
-	if err := s.Solve(ctx, b, pcg.Options{Tol: 1e-6}); err != nil {
+	if err := set.Solve(ctx, b, pcg.Options{Tol: 1e-6}); err != nil {
 		panic(err)
 	}
-	if err := s.Lanczos(ctx, lanczos.Options{Start: rng.New(2)}, 1e-6); err != nil {
+	if err := set.Lanczos(ctx, lanczos.Options{Start: rng.New(2)}, 1e-6); err != nil {
 		panic(err)
 	}
-	for _, r := range s.Rows {
-		fmt.Printf("%s: fewer than 10 iterations: %v, κ known from above: %v\n", r.Name, *r.Iterations < 10,
-			r.Kappa.Hi < 120)
+	for _, row := range set.Rows {
+		fmt.Printf("%s: fewer than 10 iterations: %v, κ known from above: %v\n", row.Name, *row.Iterations < 10,
+			row.Kappa.Hi < 120)
 	}
 	// Output:
 	// none: fewer than 10 iterations: false, κ known from above: true

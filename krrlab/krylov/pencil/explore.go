@@ -16,9 +16,9 @@ import (
 //go:embed explore.js
 var exploreJS string
 
-// ExploreControls returns sliders that recompute κ and the predicted iterations. confidence is the probability that the
-// interval of κ at a measured λ_p contains κ, and tau the initial tolerance. The slider of the tolerance becomes the
-// second one after the first of the given sliders, or the only one if there are none.
+// ExploreControls returns sliders of a web page that recompute κ and the predicted iterations. confidence is the
+// probability that the interval of κ at a measured λ_p contains κ, and tau the initial tolerance. The slider of the
+// tolerance becomes the second one after the first of the given sliders, or the only one if there are none.
 //
 // The format of data is described in explore.js. ExploreControls adds the confidence to data.
 func ExploreControls(data map[string]any, confidence, tau float64, sliders ...plots.Slider) *plots.Controls {
@@ -41,13 +41,13 @@ func ExploreControls(data map[string]any, confidence, tau float64, sliders ...pl
 //	r       predicted relative residuals after 1, 2, … iterations
 //	broken  whether the iterations cannot be predicted
 func (r *Row) ExploreData(lambdaP float64) map[string]any {
-	bounds := func(e estimate.Interval) []stage.Number {
-		return []stage.Number{stage.Number(e.Lo), stage.Number(e.Hi)}
+	ends := func(interval estimate.Interval) []stage.Number {
+		return []stage.Number{stage.Number(interval.Lo), stage.Number(interval.Hi)}
 	}
 	residuals, _ := lanczos.Residuals(r.Alpha, r.Beta)
-	for i, c := range residuals {
-		residuals[i] = outward.Rounded(c, 7) // few digits, to keep the page small
+	for i, residual := range residuals {
+		residuals[i] = outward.Rounded(residual, 7) // few digits, to keep the page small
 	}
-	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, bounds(r.Kappa)...),
-		"least": bounds(r.Min), "most": bounds(r.Max), "r": residuals, "broken": r.Predicted == 0}
+	return map[string]any{"p": lambdaP, "k": append([]stage.Number{stage.Number(r.Kappa.Value)}, ends(r.Kappa)...),
+		"least": ends(r.Min), "most": ends(r.Max), "r": residuals, "broken": r.Predicted == 0}
 }

@@ -22,15 +22,15 @@ const NotReached = "the stage ended before"
 
 // Set is a set of pencils (A, M_c), where A = K+λI with the stored K, and the results for each of them.
 type Set struct {
-	A                  pcg.Operator
+	A                  pcg.Operator    // K+λI with the stored K
 	M                  lanczos.Metrics // *Preconditioners, whose errors are copied to the rows, or *precond.RidgeFamily
-	Rows               []*Row
-	StorageError       float64   // predicted storage error of K relative to λ: ‖K_stored−K‖₂ ≤ StorageError·λ
-	LambdaMinA         float64   // lower bound of λ_min(A); 0 if none is known, and then errors are not bounded
-	LambdaMin          []float64 // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
-	RecursiveResiduals bool      // use recursive residuals only, because no true residual is computed
-	MixedTargets       bool      // the right-hand side combines several targets, so Likelihood is not computed
-	Weights            []float64 // weights of the rows, which scale A and the right-hand side; nil: all ones
+	Rows               []*Row          // results for each M_c
+	StorageError       float64         // predicted storage error of K relative to λ: ‖K_stored−K‖₂ ≤ StorageError·λ
+	LambdaMinA         float64         // lower bound of λ_min(A); 0 if none is known, so that errors are not bounded
+	LambdaMin          []float64       // lower bound of λ_min(M_c⁻¹A) for each c; 0 if none is known
+	RecursiveResiduals bool            // use recursive residuals only, because no true residual is computed
+	MixedTargets       bool            // the right-hand side combines several targets, so Likelihood is not computed
+	Weights            []float64       // weights of the rows, which scale A and the right-hand side; nil means 1
 	// Probes is the number of Lanczos processes for each M_c; 0 means 1. Processes after the first are used only for
 	// ln det(K+λI).
 	Probes int
@@ -41,24 +41,24 @@ type Set struct {
 
 // Lanczos runs the Lanczos processes of all rows that have not failed until each interval of κ is as narrow as o
 // requires, and predicts the iterations to tau. It then runs the further processes for ln det(K+λI) (Probes). If a
-// process fails, or its M cannot draw, only this process ends, with the reason in its row.
+// process fails, or its M cannot draw vectors of covariance M, only this process ends, with the reason in its row.
 func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error {
 	preconditioners, _ := s.M.(*Preconditioners)
-	for c, r := range s.Rows {
-		if preconditioners != nil && preconditioners.Errs[c] == nil && r.FailureReason != "" &&
-			r.FailureReason != NotReached {
-			preconditioners.Errs[c] = errors.New(r.FailureReason)
+	for c, row := range s.Rows {
+		if preconditioners != nil && preconditioners.Errs[c] == nil && row.FailureReason != "" &&
+			row.FailureReason != NotReached {
+			preconditioners.Errs[c] = errors.New(row.FailureReason)
 		}
 	}
 	doneSteps, monitor := 0, o.Monitor
 	o.Quantity, o.Definite = lanczos.ConditionNumber, true
-	o.Monitor = func(r *lanczos.Result) error {
-		if r.Steps > doneSteps {
-			doneSteps = r.Steps
+	o.Monitor = func(result *lanczos.Result) error {
+		if result.Steps > doneSteps {
+			doneSteps = result.Steps
 			s.Notify(ctx, stage.Event{Stage: stage.Lanczos, Done: doneSteps, Total: o.Steps, Remaining: -1})
 		}
 		if monitor != nil {
-			return monitor(r)
+			return monitor(result)
 		}
 		return nil
 	}
@@ -71,17 +71,17 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 		runs = append(runs, further...)
 	}
 
-	for c, l := range runs[0] {
+	for c, result := range runs[0] {
 		switch {
 		case preconditioners != nil && errors.Is(preconditioners.Errs[c], errors.ErrUnsupported):
-			preconditioners.Errs[c] = nil // M cannot draw, but can still be used otherwise
-		case l == nil:
-		case l.Err != nil:
-			if s.Rows[c].FailureReason = l.Err.Error(); preconditioners != nil {
-				preconditioners.Errs[c] = cmp.Or(preconditioners.Errs[c], l.Err)
+			preconditioners.Errs[c] = nil // M cannot draw start vectors, but can still be used otherwise
+		case result == nil:
+		case result.Err != nil:
+			if s.Rows[c].FailureReason = result.Err.Error(); preconditioners != nil {
+				preconditioners.Errs[c] = cmp.Or(preconditioners.Errs[c], result.Err)
 			}
 		default:
-			s.setLanczos(s.Rows[c], l, tau)
+			s.setLanczos(s.Rows[c], result, tau)
 			s.setLogDet(c, runs)
 		}
 	}
@@ -91,27 +91,27 @@ func (s *Set) Lanczos(ctx context.Context, o lanczos.Options, tau float64) error
 }
 
 // runProbes runs the processes after the first, for ln det(K+λI) only, with the steps and the start of o. It returns
-// the results of each of them, nil for an M_c whose processes are not useful (usefulProbes). A process ends when the
-// gap of its quadrature rules is small compared with the standard deviation over starts.
+// the results of each process, which are nil for an M_c whose processes are not useful (usefulProbes). A process ends
+// when the gap of its quadrature rules is small compared with the standard deviation over starts.
 func (s *Set) runProbes(ctx context.Context, firstRun []*lanczos.Result, o lanczos.Options) (runs [][]*lanczos.Result,
 	err error) {
 	useful := s.usefulProbes(firstRun)
 	for i := 1; i < s.Probes && err == nil; i++ {
-		const checkedSteps = 8 // the spread is computed every so many steps, because it takes eigenvalues of T
-		probe := lanczos.Options{Steps: o.Steps, Quantity: lanczos.TridiagonalOnly,
+		const checkedSteps = 8 // the spread takes eigenvalues of T, so it is computed only every 8 steps
+		probeOptions := lanczos.Options{Steps: o.Steps, Quantity: lanczos.TridiagonalOnly,
 			Start: o.Start.Sub("probe", uint64(i)),
-			Done: func(c int, r *lanczos.Result) bool {
+			Done: func(c int, result *lanczos.Result) bool {
 				if !useful[c] {
 					return true
 				}
-				if r.Steps%checkedSteps != 0 {
+				if result.Steps%checkedSteps != 0 {
 					return false
 				}
-				gap, deviation := s.logDetSpread(c, firstRun[c], r)
+				gap, deviation := s.logDetSpread(c, firstRun[c], result)
 				return gap <= deviation/10
 			}}
 		var results []*lanczos.Result
-		results, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probe)
+		results, err = lanczos.RunMany(ctx, s.A, s.M, len(s.Rows), &probeOptions)
 		for c := range results {
 			if !useful[c] {
 				results[c] = nil
@@ -168,12 +168,12 @@ func (s *Set) logDetSpread(c int, firstResult, r *lanczos.Result) (gap, deviatio
 // process, is at most twice as wide as the narrowest one.
 func (s *Set) usefulProbes(firstRun []*lanczos.Result) []bool {
 	widths, useful := make([]float64, len(firstRun)), make([]bool, len(firstRun))
-	for c, r := range firstRun {
-		gap, deviation := s.logDetSpread(c, r, r)
+	for c, result := range firstRun {
+		gap, deviation := s.logDetSpread(c, result, result)
 		widths[c] = gap + deviation
 	}
-	for c, v := range widths {
-		useful[c] = v <= 2*slices.Min(widths) && !math.IsInf(v, 1)
+	for c, width := range widths {
+		useful[c] = width <= 2*slices.Min(widths) && !math.IsInf(width, 1)
 	}
 	return useful
 }
@@ -186,27 +186,29 @@ func (s *Set) setLogDet(c int, runs [][]*lanczos.Result) {
 	}
 	var results []*lanczos.Result
 	for _, run := range runs {
-		if l := run[c]; l != nil && l.Err == nil {
-			results = append(results, l)
+		if result := run[c]; result != nil && result.Err == nil {
+			results = append(results, result)
 		}
 	}
 	// |ln det(A+E) − ln det A| ≤ n‖E‖₂/(λ−‖E‖₂)
 	storageError := float64(s.A.Dim()) * s.StorageError / max(0, 1-s.StorageError)
-	shifted := func(e estimate.Interval) *estimate.Interval {
-		e.Value, e.Lo, e.Hi = e.Value+logDetM, e.Lo+logDetM-storageError, e.Hi+logDetM+storageError
-		if !(e.Hi-e.Lo <= math.MaxFloat64) {
+	shiftByLogDetM := func(interval estimate.Interval) *estimate.Interval {
+		interval.Value, interval.Lo, interval.Hi = interval.Value+logDetM, interval.Lo+logDetM-storageError,
+			interval.Hi+logDetM+storageError
+		if !(interval.Hi-interval.Lo <= math.MaxFloat64) {
 			return nil
 		}
-		return &e
+		return &interval
 	}
 	proved, estimated := lanczos.LogDet(results, s.lowerBound(c))
-	s.Rows[c].LogDetA, s.Rows[c].LogDetEstimate = shifted(proved), shifted(estimated)
+	s.Rows[c].LogDetA, s.Rows[c].LogDetEstimate = shiftByLogDetM(proved),
+		shiftByLogDetM(estimated)
 }
 
 // setLikelihoods sets the likelihoods of all rows from their determinants and from the solves.
 func (s *Set) setLikelihoods() {
-	for _, r := range s.Rows {
-		r.Likelihood, r.LikelihoodEstimate = s.likelihood(r, r.LogDetA), s.likelihood(r, r.LogDetEstimate)
+	for _, row := range s.Rows {
+		row.Likelihood, row.LikelihoodEstimate = s.likelihood(row, row.LogDetA), s.likelihood(row, row.LogDetEstimate)
 	}
 }
 
@@ -222,19 +224,19 @@ func (s *Set) copyErrors() {
 }
 
 // likelihood returns the interval of −2 ln p(y) for an interval of ln det(K+λI), or nil if a term is not known.
-func (s *Set) likelihood(r *Row, det *estimate.Interval) *estimate.Interval {
-	if det == nil || r.energyBounds[1] == 0 || s.MixedTargets {
+func (s *Set) likelihood(row *Row, logDetA *estimate.Interval) *estimate.Interval {
+	if logDetA == nil || row.energyBounds[1] == 0 || s.MixedTargets {
 		return nil
 	}
-	e, constant := *det, float64(s.A.Dim())*math.Log(2*math.Pi)
-	for _, w := range s.Weights { // A and y are multiplied by the weights
-		constant -= math.Log(w)
+	interval, constant := *logDetA, float64(s.A.Dim())*math.Log(2*math.Pi)
+	for _, weight := range s.Weights { // A and y are multiplied by the weights
+		constant -= math.Log(weight)
 	}
-	e.Value += constant + s.squaredNorm*r.energyBounds[0]
-	// extreme case K = 0 and E = −StorageError·λI
-	e.Lo += constant + s.squaredNorm*r.energyBounds[0]*max(0, 1-s.StorageError)
-	e.Hi += constant + s.squaredNorm*r.energyBounds[1]/max(0, 1-s.StorageError)
-	return &e
+	interval.Value += constant + s.squaredNorm*row.energyBounds[0]
+	// The extreme case is K = 0 with the storage error −StorageError·λI.
+	interval.Lo += constant + s.squaredNorm*row.energyBounds[0]*max(0, 1-s.StorageError)
+	interval.Hi += constant + s.squaredNorm*row.energyBounds[1]/max(0, 1-s.StorageError)
+	return &interval
 }
 
 // Solve runs conjugate gradients with each M_c for every column of b, n×t, as one block of all columns.
@@ -245,15 +247,16 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 		rhs.Slice(0, n, c*t, (c+1)*t).(*mat.Dense).Copy(b)
 	}
 	start, monitor := time.Now(), o.Monitor
-	o.Monitor = func(it *pcg.Iteration) error {
+	o.Monitor = func(iteration *pcg.Iteration) error {
 		if monitor != nil {
-			return monitor(it)
+			return monitor(iteration)
 		}
-		e := stage.Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
-		if progress := math.Log(it.MaxRelRes) / math.Log(o.Tol); progress > 0.05 {
-			e.Remaining = time.Duration(float64(time.Since(start)) * (1/progress - 1))
+		event := stage.Event{Stage: stage.Solve, Iteration: iteration.Index, Residual: iteration.MaxRelRes,
+			Remaining: -1}
+		if progress := math.Log(iteration.MaxRelRes) / math.Log(o.Tol); progress > 0.05 {
+			event.Remaining = time.Duration(float64(time.Since(start)) * (1/progress - 1))
 		}
-		s.Notify(ctx, e)
+		s.Notify(ctx, event)
 		return nil
 	}
 	s.squaredNorm = math.Pow(mat.Norm(b, 2), 2)
@@ -272,11 +275,11 @@ func (s *Set) Solve(ctx context.Context, b *mat.Dense, o pcg.Options) error {
 // is not positive definite in float64. M must be *Preconditioners.
 func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 	preconditioners, lambda := s.M.(*Preconditioners), b.Problem().Lambda
-	for c, r := range s.Rows {
+	for c, row := range s.Rows {
 		if preconditioners.Errs[c] != nil {
 			continue
 		}
-		s.Notify(ctx, stage.Event{Stage: stage.Spectrum, Detail: r.Name, Remaining: -1})
+		s.Notify(ctx, stage.Event{Stage: stage.Spectrum, Detail: row.Name, Remaining: -1})
 		k, kError, err := b.Dense(ctx, 0)
 		if err != nil {
 			return err
@@ -286,26 +289,26 @@ func (s *Set) Exact(ctx context.Context, b stage.Bench) error {
 		if preconditioners.ms[c] != nil {
 			m = preconditioners.ms[c]
 		}
-		values, roundingBound, ok, err := eigenvalues(ctx, k, lambda, m)
+		values, roundingBound, isDefinite, err := eigenvalues(ctx, k, lambda, m)
 		if err = comm.Agree(ctx, preconditioners.ranks, err); ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if preconditioners.Errs[c], r.NotDefinite = err, err == nil && !ok; err != nil || !ok {
+		if preconditioners.Errs[c], row.NotDefinite = err, err == nil && !isDefinite; err != nil || !isDefinite {
 			continue
 		}
 		const method = "dense eigenvalues"
 		ends := lanczos.FromIntervals(estimate.Certain(values[0], roundingBound, method),
 			estimate.Certain(values[len(values)-1], roundingBound, method))
-		e, _, _ := ends.PerturbedIntervals(kError / lambda) // the error of K in float64
-		e.Seconds = time.Since(start).Seconds()
-		r.Exact = &e
-		r.setSpectrum(len(values), values, nil)
+		kappa, _, _ := ends.PerturbedIntervals(kError / lambda) // the error of K in float64
+		kappa.Seconds = time.Since(start).Seconds()
+		row.Exact = &kappa
+		row.setSpectrum(len(values), values, nil)
 	}
 	s.copyErrors()
 	return nil
 }
 
-// ApplySeconds returns the time of applying op to y, the smaller of two measurements.
+// ApplySeconds returns the time, in seconds, of applying op to y: the smaller of two measurements.
 func ApplySeconds(ctx context.Context, op func(ctx context.Context, dst, src *mat.Dense) error, y *mat.Dense) (float64,
 	error) {
 	n, t := y.Dims()

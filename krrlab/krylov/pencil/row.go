@@ -23,8 +23,8 @@ type Row struct {
 	Name    string  `json:"preconditioner"`
 	Draw    int     `json:"draw"`        // number of the random draw, from 0
 	S       int     `json:"s,omitempty"` // rank of ZZᵀ or FFᵀ
-	LambdaP float64 `json:"lambda_p"`    // λ_p; 0 if M has none
-	// FailureReason says why M was left out or failed; it is empty if M succeeded.
+	LambdaP float64 `json:"lambda_p"`    // λ_p of M = ZZᵀ+λ_pI; 0 for other M
+	// FailureReason says why there are no results for M; it is empty if M succeeded.
 	FailureReason string `json:"why,omitempty"`
 	Cost
 	Iteration
@@ -65,8 +65,8 @@ type Iteration struct {
 type Spectrum struct {
 	// Kappa, Min and Max are the intervals of κ(M⁻¹A), λ_min and λ_max for the exact K. They include the predicted
 	// storage error of K; the confidence does not cover the prediction itself. The failure probability of Kappa is
-	// split between its two ends. If M cannot draw, the intervals are one-sided and follow from Ritz values, which lie
-	// inside the spectrum in exact arithmetic; rounding errors are not bounded.
+	// split between its two ends. If M cannot draw vectors of covariance M, the intervals are one-sided and follow from
+	// Ritz values, which lie inside the spectrum in exact arithmetic; rounding errors are not bounded.
 	Kappa        estimate.Interval `json:"kappa"`
 	Min          estimate.Interval `json:"lambda_min"`
 	Max          estimate.Interval `json:"lambda_max"`
@@ -88,8 +88,8 @@ type Spectrum struct {
 	Exact       *estimate.Interval `json:"kappa_exact"`
 	NotDefinite bool               `json:"inverse_indefinite,omitempty"`
 	// KappaUpperBound is a proved upper bound of κ, for preconditioners with landmarks. It covers the rounding errors
-	// of K's columns, of the factorization and of F, and does not depend on the storage of K. It is 0 for other
-	// preconditioners and for user-defined kernels, and if these rounding errors exceed λ.
+	// of K's columns, of the factorization and of F, and does not depend on the storage of K. KappaUpperBound is 0 for
+	// other preconditioners and for user-defined kernels, and if these rounding errors exceed λ.
 	KappaUpperBound float64 `json:"kappa_certain,omitempty"`
 	// Nodes are all eigenvalues of M⁻¹A if Exact is known, and otherwise the Ritz values, ascending. Weights are the
 	// quadrature weights of the Lanczos process: the fraction of all eigenvalues that each node represents.
@@ -105,9 +105,9 @@ type Determinant struct {
 	LogDet  stage.Number `json:"log_det"`
 	Kaporin stage.Number `json:"kaporin"`
 	// LogDetA is ln det(K+λI). Likelihood is −2 ln p(y) = yᵀ(K+λI)⁻¹y + ln det(K+λI) + n·ln 2π for y ~ N(0, K+λI),
-	// where y is the only right-hand side. With weights it is that of y ~ N(0, K+λW⁻¹) before K and y are multiplied by
-	// W^½, which subtracts ln det W. They are nil if M has no LogDet, or if ErrorBounds is empty. These intervals are
-	// proved in the sense of lanczos.LogDet, and they include the storage error of K.
+	// where y is the only right-hand side. With weights W, the likelihood is that of y ~ N(0, K+λW⁻¹), before K and y
+	// are multiplied by W^½, which subtracts ln det W. Both are nil if M has no LogDet, or if ErrorBounds is empty.
+	// These intervals are proved in the sense of lanczos.LogDet, and they include the storage error of K.
 	LogDetA    *estimate.Interval `json:"log_det_a,omitempty"`
 	Likelihood *estimate.Interval `json:"minus_2_log_likelihood,omitempty"`
 	// LogDetEstimate and LikelihoodEstimate are Student's intervals of the same quantities, from at least two
@@ -131,70 +131,74 @@ const decreaseFactor = 1 - 0x1p-20
 
 // setSolve sets the results of row c from the t columns of a solve with M_c.
 func (s *Set) setSolve(res *pcg.Result, c, t int) {
-	r, h := s.Rows[c], &res.History
-	rows := h.RelRes
-	if len(h.Restarts) > 0 { // a restart starts a new Krylov space
-		rows = rows[:h.Restarts[0]+1]
+	row, history := s.Rows[c], &res.History
+	rows := history.RelRes
+	if len(history.Restarts) > 0 { // a restart starts a new Krylov space
+		rows = rows[:history.Restarts[0]+1]
 	}
 	iterations, status, ritz := 0, pcg.Active, []float64(nil)
 	for j := c * t; j < (c+1)*t; j++ {
-		col := res.Columns[j]
-		if (s.RecursiveResiduals || col.Status == pcg.Canceled) && rows[len(rows)-1][j] <= res.Tol {
-			col.Status = pcg.Converged
+		column := res.Columns[j]
+		if (s.RecursiveResiduals || column.Status == pcg.Canceled) && rows[len(rows)-1][j] <= res.Tol {
+			column.Status = pcg.Converged
 		}
-		iterations, status = max(iterations, col.Iterations), max(status, col.Status)
-		if v := res.Ritz(j); len(v) > 0 && (ritz == nil || v[len(v)-1]/v[0] > ritz[len(ritz)-1]/ritz[0]) {
-			ritz = v
+		iterations, status = max(iterations, column.Iterations), max(status, column.Status)
+		if values := res.Ritz(j); len(values) > 0 &&
+			(ritz == nil || values[len(values)-1]/values[0] > ritz[len(ritz)-1]/ritz[0]) {
+			ritz = values
 		}
 	}
 	if len(ritz) > 0 {
-		r.Ritz = [2]float64{ritz[0], ritz[len(ritz)-1]}
+		row.Ritz = [2]float64{ritz[0], ritz[len(ritz)-1]}
 	}
-	if r.Steps == 0 {
-		s.setRitzBounds(r)
-		r.Nodes = ritz
+	if row.Steps == 0 {
+		s.setRitzBounds(row)
+		row.Nodes = ritz
 	}
 	for k := range min(iterations+1, len(rows)) {
-		v := slices.Max(rows[k][c*t : (c+1)*t])
-		r.Residuals = append(r.Residuals, v)
-		for len(r.Reached) < len(residualLevels) && v <= residualLevels[len(r.Reached)] {
-			r.Reached = append(r.Reached, k)
+		residual := slices.Max(rows[k][c*t : (c+1)*t])
+		row.Residuals = append(row.Residuals, residual)
+		for len(row.Reached) < len(residualLevels) && residual <= residualLevels[len(row.Reached)] {
+			row.Reached = append(row.Reached, k)
 		}
 	}
 	if t == 1 && s.LambdaMinA > 0 {
-		r.boundErrors(h, c, s.lowerBound(c), s.LambdaMinA)
+		row.boundErrors(history, c, s.lowerBound(c), s.LambdaMinA)
 	}
-	if r.Status = status; status >= pcg.Canceled {
+	if row.Status = status; status >= pcg.Canceled {
 		return
 	}
-	if r.Iterations = &iterations; r.FailureReason == NotReached {
-		r.FailureReason = ""
+	if row.Iterations = &iterations; row.FailureReason == NotReached {
+		row.FailureReason = ""
 	}
-	if status >= pcg.Stagnated && r.FailureReason == "" {
-		r.FailureReason = "conjugate gradients end: " + status.String()
+	if status >= pcg.Stagnated && row.FailureReason == "" {
+		row.FailureReason = "conjugate gradients end: " + status.String()
 	}
 }
 
-// boundErrors bounds the errors of column j, where 0 < minEigA ≤ λ_min(A), and 0 < μ ≤ λ_min(M⁻¹A) or μ = 0 if unknown.
-func (r *Row) boundErrors(h *pcg.History, j int, mu, minEigA float64) {
-	gamma, sum := 1/mu, 0.
-	for k, v := range r.Residuals {
-		errorBound := v / math.Sqrt(minEigA) // ‖e‖_A ≤ ‖r‖₂/√λ_min(A)
+// boundErrors bounds the errors of column j, where 0 < minEigA ≤ λ_min(A), and 0 < mu ≤ λ_min(M⁻¹A) or mu = 0 if
+// unknown. It uses the Gauss–Radau rule as package pcg does, with γ_0 = 1/μ (see the documentation of pcg). It also
+// sets energyBounds.
+func (r *Row) boundErrors(history *pcg.History, j int, mu, minEigA float64) {
+	gamma, totalDecrease := 1/mu, 0.
+	for k, residual := range r.Residuals {
+		errorBound := residual / math.Sqrt(minEigA) // ‖e‖_A ≤ ‖r‖₂/√λ_min(A)
 		if k > 0 {
-			sum += h.Decrease[k-1][j]
+			totalDecrease += history.Decrease[k-1][j]
 		}
 		if k > 0 && mu > 0 { // ‖e_k‖_A² ≤ (γ_{k−1}−α_{k−1})ρ_{k−1}, α_kρ_k = Decrease
-			a := h.Alpha[k-1][j]
-			remaining := gamma - decreaseFactor*a
-			if a > 0 && remaining > 0 {
-				errorBound = min(errorBound, math.Sqrt(remaining*h.Decrease[k-1][j]/a))
+			alpha := history.Alpha[k-1][j]
+			remaining := gamma - decreaseFactor*alpha
+			if alpha > 0 && remaining > 0 {
+				errorBound = min(errorBound, math.Sqrt(remaining*history.Decrease[k-1][j]/alpha))
 			}
-			if gamma = remaining / (mu*remaining + h.Beta[k-1][j]); !(remaining > 0) {
+			if gamma = remaining / (mu*remaining + history.Beta[k-1][j]); !(remaining > 0) {
 				mu = 0 // mu is not a lower bound of the spectrum
 			}
 		}
 		r.ErrorBounds = append(r.ErrorBounds, errorBound)
-		r.energyBounds = [2]float64{sum, sum + errorBound*errorBound} // ‖x‖_A² = Σ_k α_kρ_k + ‖e_k‖_A², as x_0 = 0
+		// ‖x‖_A² = Σ_k α_kρ_k + ‖e_k‖_A², as x_0 = 0.
+		r.energyBounds = [2]float64{totalDecrease, totalDecrease + errorBound*errorBound}
 	}
 }
 
@@ -209,23 +213,25 @@ func (s *Set) setRitzBounds(r *Row) {
 }
 
 // setLanczos sets the results of row r from a Lanczos process.
-func (s *Set) setLanczos(r *Row, l *lanczos.Result, tau float64) {
-	r.Steps, r.WidthReached, r.Alpha, r.Beta, r.Slack, r.Indefinite = l.Steps, l.Converged, l.Alpha, l.Beta, l.Slack,
-		l.Indefinite()
-	r.Kappa, r.Min, r.Max = l.PerturbedIntervals(s.StorageError)
-	r.APriori = stage.Number(lanczos.APrioriError(l.N, l.Steps, 1-l.Max.Confidence))
-	if !math.IsInf(r.Kappa.Hi, 1) {
-		r.IterationBound = pcg.IterationBound(r.Kappa.Hi, tau)
+func (s *Set) setLanczos(row *Row, result *lanczos.Result, tau float64) {
+	row.Steps, row.WidthReached, row.Alpha, row.Beta, row.Slack, row.Indefinite = result.Steps, result.Converged,
+		result.Alpha, result.Beta, result.Slack,
+		result.Indefinite()
+	row.Kappa, row.Min, row.Max = result.PerturbedIntervals(s.StorageError)
+	row.APriori = stage.Number(lanczos.APrioriError(result.N, result.Steps, 1-result.Max.Confidence))
+	if !math.IsInf(row.Kappa.Hi, 1) {
+		row.IterationBound = pcg.IterationBound(row.Kappa.Hi, tau)
 	}
-	if k := lanczos.RitzIterations(l.Alpha, l.Beta, tau, r.Kappa.Value); k < math.MaxInt32 {
-		r.Predicted = int(k)
+	if iterations := lanczos.RitzIterations(result.Alpha, result.Beta, tau,
+		row.Kappa.Value); iterations < math.MaxInt32 {
+		row.Predicted = int(iterations)
 	}
-	if r.Indefinite {
-		r.FailureReason = "A as stored is indefinite"
+	if row.Indefinite {
+		row.FailureReason = "A as stored is indefinite"
 		return
 	}
-	if nodes, weights := lanczos.Quadrature(l.Alpha, l.Beta); nodes != nil {
-		r.setSpectrum(l.N, nodes, weights)
+	if nodes, weights := lanczos.Quadrature(result.Alpha, result.Beta); nodes != nil {
+		row.setSpectrum(result.N, nodes, weights)
 	}
 }
 
@@ -248,9 +254,9 @@ func (r *Row) ClipByEta(lambda, eta float64) {
 func (r *Row) setSpectrum(n int, nodes, weights []float64) {
 	r.Nodes, r.Weights = nodes, weights
 	var mean, meanLog float64
-	for i, v := range nodes {
-		mean += r.NodeWeight(i) * v
-		meanLog += r.NodeWeight(i) * math.Log(v)
+	for i, node := range nodes {
+		mean += r.NodeWeight(i) * node
+		meanLog += r.NodeWeight(i) * math.Log(node)
 	}
 	r.Trace, r.LogDet = stage.Number(mean), stage.Number(float64(n)*meanLog)
 	r.Kaporin = stage.Number(float64(n) * (math.Log(mean) - meanLog))
@@ -306,36 +312,36 @@ func (r *Row) Text(tol, seconds float64) string {
 
 // AddLogDetLines adds lines with the narrowest intervals of ln det(K+λI) and of the likelihood, if there are any: first
 // the estimated intervals, then the proved ones.
-func AddLogDetLines(b *stage.Lines, rows ...*Row) {
+func AddLogDetLines(lines *stage.Lines, rows ...*Row) {
 	name := "ln det(K+λI)"
 	addNarrowest := func(write func(estimate.Interval) string, kind string,
-		get func(r *Row) (det, likelihood *estimate.Interval)) {
+		get func(row *Row) (logDet, likelihood *estimate.Interval)) {
 		text, narrowest := "", math.Inf(1)
-		for _, r := range rows {
-			if det, likelihood := get(r); det != nil && det.Hi-det.Lo < narrowest {
-				narrowest, text = det.Hi-det.Lo, write(*det)
+		for _, row := range rows {
+			if logDet, likelihood := get(row); logDet != nil && logDet.Hi-logDet.Lo < narrowest {
+				narrowest, text = logDet.Hi-logDet.Lo, write(*logDet)
 				if likelihood != nil {
 					text += "; −2 ln p(y) = " + write(*likelihood)
 				}
-				text += ", " + kind + " by " + r.Name
+				text += ", " + kind + " by " + row.Name
 			}
 		}
 		if text != "" {
-			b.AddText(name, text)
+			lines.AddText(name, text)
 			name = ""
 		}
 	}
 	addNarrowest(formatEstimated, "estimated",
-		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetEstimate, r.LikelihoodEstimate })
+		func(row *Row) (_, _ *estimate.Interval) { return row.LogDetEstimate, row.LikelihoodEstimate })
 	addNarrowest(stage.IntervalText, "proved",
-		func(r *Row) (_, _ *estimate.Interval) { return r.LogDetA, r.Likelihood })
+		func(row *Row) (_, _ *estimate.Interval) { return row.LogDetA, row.Likelihood })
 }
 
 // formatEstimated formats an interval with as many digits as its width justifies: two digits of half the width, and at
 // most maxDecimals decimals.
-func formatEstimated(e estimate.Interval) string {
+func formatEstimated(interval estimate.Interval) string {
 	const maxDecimals = 17 // as many as distinguish all float64 numbers from 0.1 to 1
-	halfWidth := max(e.Hi-e.Value, e.Value-e.Lo)
+	halfWidth := max(interval.Hi-interval.Value, interval.Value-interval.Lo)
 	decimals := 0
 	switch {
 	case halfWidth == 0:
@@ -343,58 +349,60 @@ func formatEstimated(e estimate.Interval) string {
 	case halfWidth < 10: // false for NaN
 		decimals = min(maxDecimals, 1-int(math.Floor(math.Log10(halfWidth))))
 	}
-	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", decimals, e.Value, outward.Up(halfWidth, 2), 100*e.Confidence,
-		e.Method)
+	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", decimals, interval.Value, outward.Up(halfWidth, 2),
+		100*interval.Confidence,
+		interval.Method)
 }
 
 // Table returns the results of rows that were iterated to the residual tol. The function seconds returns the total time
-// of a row, or 0 if unknown. The column κ contains the exact value if it is known.
+// of a row, or 0 if the time is unknown. The column κ contains the exact value if it is known.
 func Table(title string, rows []*Row, tol float64, seconds func(*Row) float64) *plots.Table {
 	t := &plots.Table{Title: title,
 		Columns: plots.ParseColumns("preconditioner", "draw", "s", "λ_p %.4g", "iterations", "status")}
 	levels := residualLevels
-	for i, v := range residualLevels {
-		if v < tol*(1-1e-12) {
+	for i, level := range residualLevels {
+		if level < tol*(1-1e-12) {
 			levels = residualLevels[:i]
 			break
 		}
-		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", v)})
+		t.Columns = append(t.Columns, plots.Column{Name: fmt.Sprintf("to %.0e", level)})
 	}
 	t.Columns = append(t.Columns, plots.ParseColumns("κ, at least %.4g", "κ, at most %.4g", "κ %.4g",
 		"κ, certainly at most %.4g", "λ_min, at least %.4g", "λ_max, at most %.4g", "predicted iterations %.4g",
 		"tr/n %.4g", "ln det %.4g", "Kaporin %.4g", "M (s) %.4g", "M⁻¹R (s) %.4g", "in all (s) %.4g", "bytes",
 		"note")...)
-	for _, r := range rows {
-		cells := []any{r.Name, r.Draw, r.S, nil, nil, nil}
-		if r.LambdaP > 0 {
-			cells[3] = r.LambdaP
+	for _, row := range rows {
+		cells := []any{row.Name, row.Draw, row.S, nil, nil, nil}
+		if row.LambdaP > 0 {
+			cells[3] = row.LambdaP
 		}
-		if r.Iterations != nil {
-			cells[4], cells[5] = *r.Iterations, r.Status
+		if row.Iterations != nil {
+			cells[4], cells[5] = *row.Iterations, row.Status
 		}
-		for l := range levels {
-			var k any
-			if l < len(r.Reached) {
-				k = r.Reached[l]
+		for i := range levels {
+			var iterations any
+			if i < len(row.Reached) {
+				iterations = row.Reached[i]
 			}
-			cells = append(cells, k)
+			cells = append(cells, iterations)
 		}
-		kappa := r.Kappa.Value
-		if r.Exact != nil {
-			kappa = r.Exact.Value
+		kappa := row.Kappa.Value
+		if row.Exact != nil {
+			kappa = row.Exact.Value
 		}
 		number := plots.Number
-		for _, c := range []plots.Cell{plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi), number(kappa),
-			plots.AtMost(r.KappaUpperBound), plots.AtLeast(r.Min.Lo), plots.AtMost(r.Max.Hi),
-			number(float64(r.Predicted)),
-			number(float64(r.Trace)), number(float64(r.LogDet)), number(float64(r.Kaporin)), number(r.Build),
-			number(r.Solve), number(seconds(r)), number(float64(r.Bytes))} {
-			if v, _ := c.Float(); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) { // these mean unknown
-				c = plots.Blank()
+		for _, cell := range []plots.Cell{plots.AtLeast(row.Kappa.Lo), plots.AtMost(row.Kappa.Hi), number(kappa),
+			plots.AtMost(row.KappaUpperBound), plots.AtLeast(row.Min.Lo), plots.AtMost(row.Max.Hi),
+			number(float64(row.Predicted)),
+			number(float64(row.Trace)), number(float64(row.LogDet)), number(float64(row.Kaporin)), number(row.Build),
+			number(row.Solve), number(seconds(row)), number(float64(row.Bytes))} {
+			// A number that is 0, NaN or infinite is unknown.
+			if value, _ := cell.Float(); value == 0 || math.IsNaN(value) || math.IsInf(value, 0) {
+				cell = plots.Blank()
 			}
-			cells = append(cells, c)
+			cells = append(cells, cell)
 		}
-		t.Add(append(cells, r.FailureReason)...)
+		t.Add(append(cells, row.FailureReason)...)
 	}
 	return t
 }

@@ -25,16 +25,16 @@ func (a diagonal) MulTo(_ context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// TestRowErrorBounds checks that the error bounds are those of package pcg where they are below ‖r‖₂/√λ, for values μ
+// TestRowErrorBounds checks that the error bounds are those of package pcg where these are below ‖r‖₂/√λ, for values μ
 // that are lower bounds of the spectrum and for those that the iterations refute. There are no bounds without a lower
 // bound of λ_min(A).
 func TestRowErrorBounds(t *testing.T) {
 	const n = 60
 	a, b := make(diagonal, n), mat.NewDense(n, 1, nil)
-	g := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for i := range a {
 		a[i] = 0.1 + float64(i*i)
-		b.Set(i, 0, g.NormFloat64())
+		b.Set(i, 0, random.NormFloat64())
 	}
 	for _, mu := range []float64{0.1, 0.11, 0.3, 0.9, 1.2, 2, 5, 20} {
 		res, err := pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-9, LambdaMin: mu})
@@ -42,12 +42,12 @@ func TestRowErrorBounds(t *testing.T) {
 		set := &Set{Rows: []*Row{new(Row)}, LambdaMin: []float64{mu}, LambdaMinA: 0.1}
 		set.setSolve(res, 0, 1)
 		row := set.Rows[0]
-		for k, v := range row.ErrorBounds {
+		for k, errorBound := range row.ErrorBounds {
 			want := row.Residuals[k] / math.Sqrt(0.1)
 			if bound := res.History.ErrorBounds[k][0]; k > 0 && bound < want {
 				want = bound
 			}
-			testkit.Near(t, v/want, 1, 1e-9, mu, k, v, want)
+			testkit.Near(t, errorBound/want, 1, 1e-9, mu, k, errorBound, want)
 		}
 		set = &Set{Rows: []*Row{new(Row)}, StorageError: 0.1}
 		set.setSolve(res, 0, 1)
@@ -64,20 +64,22 @@ func TestRowErrorBounds(t *testing.T) {
 // half of that of the stored one.
 func TestLikelihoodOfStored(t *testing.T) {
 	det := estimate.Certain(0, 0, "")
-	s := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6,
+	set := &Set{A: diagonal{0.5}, StorageError: 0.5, squaredNorm: 1e6,
 		Rows: []*Row{{Determinant: Determinant{LogDetA: &det}, energyBounds: [2]float64{2, 2}}}}
-	s.setLikelihoods()
-	if l, want := s.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !l.Contains(want) {
-		t.Errorf("%v, want %g in it", l, want)
+	set.setLikelihoods()
+	if likelihood, want := set.Rows[0].Likelihood, 1e6+math.Log(2*math.Pi); !likelihood.Contains(want) {
+		t.Errorf("%v, want %g in it", likelihood, want)
 	}
 }
 
 // TestExploreTolerance checks that the tolerance is the second slider and that its range contains its value.
 func TestExploreTolerance(t *testing.T) {
 	for _, tau := range []float64{1e-9, 1e-3, 0.7} {
-		s := ExploreControls(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"}, plots.Slider{Name: "s"}).Sliders
-		if len(s) != 3 || s[1].Name != "τ" || s[1].Value != tau || s[1].Min > tau || s[1].Max < tau {
-			t.Errorf("τ = %g: %+v", tau, s)
+		sliders := ExploreControls(map[string]any{}, 0.9, tau, plots.Slider{Name: "λ_p"},
+			plots.Slider{Name: "s"}).Sliders
+		if len(sliders) != 3 || sliders[1].Name != "τ" || sliders[1].Value != tau || sliders[1].Min > tau ||
+			sliders[1].Max < tau {
+			t.Errorf("τ = %g: %+v", tau, sliders)
 		}
 	}
 }

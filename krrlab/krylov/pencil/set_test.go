@@ -28,7 +28,7 @@ type solverFunc struct {
 func (m solverFunc) Dim() int                                           { return m.n }
 func (m solverFunc) SolveTo(_ context.Context, dst, r *mat.Dense) error { return m.solve(dst, r) }
 
-// diagonalMetric is M = diag(m), with draws and a known determinant.
+// diagonalMetric is M = diag(m), with random vectors of covariance M and a known determinant.
 type diagonalMetric []float64
 
 func (m diagonalMetric) Dim() int { return len(m) }
@@ -38,8 +38,8 @@ func (m diagonalMetric) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	return nil
 }
 
-func (m diagonalMetric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
-	g.Normals(dst.RawMatrix().Data, 0)
+func (m diagonalMetric) NormalTo(_ context.Context, dst *mat.Dense, stream rng.Stream) error {
+	stream.Normals(dst.RawMatrix().Data, 0)
 	dst.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(m[i]) }, dst)
 	return nil
 }
@@ -75,10 +75,10 @@ func (b bench) Make(context.Context, stage.Entry, int) (*stage.BuiltPrecondition
 	return &stage.BuiltPreconditioner{M: b.preconditioner, S: 3, LambdaP: 2, Bytes: 5, CondBound: math.Inf(1)}, nil
 }
 
-// TestSet compares five preconditioners of A = diag(a) side by side. One of them fails, one is indefinite and one has
-// no draws. Each row must contain the results of its M alone: the iterations and residuals of conjugate gradients for
-// one and two right-hand sides, intervals that cover κ, ln det A and the likelihood, and all eigenvalues if M⁻¹ is
-// symmetric. A is stored with an error of a tenth of λ, which the intervals must allow for.
+// TestSet compares five preconditioners of A = diag(a) side by side. One of them fails, one is indefinite and one
+// cannot draw random vectors. Each row must contain the results of its M alone: the iterations and residuals of
+// conjugate gradients for one and two right-hand sides, intervals that cover κ, ln det A and the likelihood, and all
+// eigenvalues if M⁻¹ is symmetric. A is stored with an error of a tenth of λ, which the intervals must allow for.
 func TestSet(t *testing.T) {
 	const n, storageError = 40, 0.1
 	a, stored, m := make(diagonal, n), make(diagonal, n), make(diagonalMetric, n)
@@ -86,33 +86,33 @@ func TestSet(t *testing.T) {
 		a[i], m[i] = 1+float64(i*i)/20, 1+float64(i)/3
 		stored[i] = a[i] + storageError*math.Pow(-1, float64(i))
 	}
-	broken, bad := errors.New("broken"), append(diagonalMetric{-1}, m[1:]...)
+	errBroken, indefinite := errors.New("broken"), append(diagonalMetric{-1}, m[1:]...)
 	preconditioners := []pcg.Preconditioner{nil, m, solverFunc{n, func(dst,
-		r *mat.Dense) error {
-		return m.SolveTo(t.Context(), dst, r)
+		row *mat.Dense) error {
+		return m.SolveTo(t.Context(), dst, row)
 	}},
-		solverFunc{n, func(*mat.Dense, *mat.Dense) error { return broken }}, bad}
+		solverFunc{n, func(*mat.Dense, *mat.Dense) error { return errBroken }}, indefinite}
 	for _, columns := range []int{1, 2} {
 		sides := NewPreconditioners(n, comm.Alone(), preconditioners...)
-		s := &Set{A: stored, M: sides, StorageError: storageError, LambdaMinA: 0.9, LambdaMin: make([]float64,
+		set := &Set{A: stored, M: sides, StorageError: storageError, LambdaMinA: 0.9, LambdaMin: make([]float64,
 			len(preconditioners)), Probes: 3,
 			Notify: func(context.Context, stage.Event) {}, RecursiveResiduals: true}
 		for range preconditioners {
 			row := NewRow("M")
 			row.FailureReason = NotReached
-			s.Rows = append(s.Rows, &row)
+			set.Rows = append(set.Rows, &row)
 		}
-		s.LambdaMin[0], s.LambdaMin[1] = 0.9, 0.05
+		set.LambdaMin[0], set.LambdaMin[1] = 0.9, 0.05
 		b := mat.NewDense(n, columns, testkit.Normals(1, 1, n*columns))
-		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, TolFraction: 1}))
-		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-9, Start: rng.New(3)}, 1e-5))
-		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
+		testkit.OK(t, set.Solve(t.Context(), b, pcg.Options{Tol: 1e-5, TolFraction: 1}))
+		testkit.OK(t, set.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-9, Start: rng.New(3)}, 1e-5))
+		testkit.OK(t, set.Exact(t.Context(), bench{a: a}))
 		logDet := diagonalMetric(a).LogDet()
 		energy := logDet + float64(n)*math.Log(2*math.Pi)
-		for i, v := range a {
-			energy += b.At(i, 0) * b.At(i, 0) / v
+		for i, value := range a {
+			energy += b.At(i, 0) * b.At(i, 0) / value
 		}
-		for c, r := range s.Rows[:3] {
+		for c, row := range set.Rows[:3] {
 			ratio := slices.Clone(a)
 			if c > 0 {
 				floats.Div(ratio, m)
@@ -125,36 +125,40 @@ func TestSet(t *testing.T) {
 				ritz := separate.Ritz(j)
 				widest = max(widest, ritz[len(ritz)-1]/ritz[0])
 			}
-			testkit.Near(t, r.Ritz[1]/r.Ritz[0], widest, 1e-9*widest, c)
-			for k, v := range r.Residuals {
-				testkit.Near(t, v, floats.Max(separate.History.RelRes[k]), 1e-9*v, c, k)
+			testkit.Near(t, row.Ritz[1]/row.Ritz[0], widest, 1e-9*widest, c)
+			for k, value := range row.Residuals {
+				testkit.Near(t, value, floats.Max(separate.History.RelRes[k]), 1e-9*value, c, k)
 			}
-			if r.FailureReason != "" || *r.Iterations != separate.Iterations || r.Status != pcg.Converged ||
-				len(r.Residuals) != *r.Iterations+1 || r.Residuals[r.Reached[3]] > 1e-5 && r.Residuals[r.Reached[3]-1] < 1e-5 {
-				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, r.FailureReason, *r.Iterations,
-					separate.Iterations, r.Reached)
+			if row.FailureReason != "" || *row.Iterations != separate.Iterations || row.Status != pcg.Converged ||
+				len(row.Residuals) != *row.Iterations+1 || row.Residuals[row.Reached[3]] > 1e-5 &&
+				row.Residuals[row.Reached[3]-1] < 1e-5 {
+				t.Errorf("M %d: %s, %v iterations, alone %d, reached %v", c, row.FailureReason, *row.Iterations,
+					separate.Iterations, row.Reached)
 			}
-			if !r.Kappa.Contains(kappa) || !r.Min.Contains(floats.Min(ratio)) || !r.Max.Contains(floats.Max(ratio)) ||
-				!r.Exact.Contains(kappa) || r.Exact.RelativeWidth() > 1e-6 || math.IsInf(r.Kappa.Hi, 1) != (c == 2) {
-				t.Errorf("M %d: κ = %g, %v, exactly %v", c, kappa, r.Kappa, r.Exact)
+			if !row.Kappa.Contains(kappa) || !row.Min.Contains(floats.Min(ratio)) ||
+				!row.Max.Contains(floats.Max(ratio)) ||
+				!row.Exact.Contains(kappa) || row.Exact.RelativeWidth() > 1e-6 || math.IsInf(row.Kappa.Hi,
+				1) != (c == 2) {
+				t.Errorf("M %d: κ = %g, %v, exactly %v", c, kappa, row.Kappa, row.Exact)
 			}
-			sum, logM := floats.Sum(ratio)/n, diagonalMetric(ratio).LogDet()
-			testkit.Near(t, float64(r.Trace), sum, 1e-9, c)
-			testkit.Near(t, float64(r.LogDet), logM, 1e-9, c)
-			testkit.Near(t, float64(r.Kaporin), n*math.Log(sum)-logM, 1e-9, c)
-			if d := r.LogDetA; (d != nil) != (c < 2) || d != nil && !d.Contains(logDet) {
-				t.Errorf("M %d: ln det A = %g, %v", c, logDet, d)
+			trace, logDetRatio := floats.Sum(ratio)/n, diagonalMetric(ratio).LogDet()
+			testkit.Near(t, float64(row.Trace), trace, 1e-9, c)
+			testkit.Near(t, float64(row.LogDet), logDetRatio, 1e-9, c)
+			testkit.Near(t, float64(row.Kaporin), n*math.Log(trace)-logDetRatio, 1e-9, c)
+			if logDetInterval := row.LogDetA; (logDetInterval != nil) != (c < 2) || logDetInterval != nil &&
+				!logDetInterval.Contains(logDet) {
+				t.Errorf("M %d: ln det A = %g, %v", c, logDet, logDetInterval)
 			}
-			if l := r.Likelihood; (l != nil) != (c < 2 && columns == 1) || l != nil &&
-				!(l.Contains(energy) && l.Lo > energy-60) {
-				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, l)
+			if likelihood := row.Likelihood; (likelihood != nil) != (c < 2 && columns == 1) || likelihood != nil &&
+				!(likelihood.Contains(energy) && likelihood.Lo > energy-60) {
+				t.Errorf("M %d: −2 ln p = %g, %v", c, energy, likelihood)
 			}
 		}
-		testkit.Equal(t, s.Rows[3].FailureReason, "broken")
-		testkit.Contains(t, s.Rows[4].FailureReason, "M⁻¹ is not positive definite")
+		testkit.Equal(t, set.Rows[3].FailureReason, "broken")
+		testkit.Contains(t, set.Rows[4].FailureReason, "M⁻¹ is not positive definite")
 		row := NewRow("skew")
-		s.M, s.Rows = NewPreconditioners(n, comm.Alone(), skewed{m, 9}), []*Row{&row}
-		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
+		set.M, set.Rows = NewPreconditioners(n, comm.Alone(), skewed{m, 9}), []*Row{&row}
+		testkit.OK(t, set.Exact(t.Context(), bench{a: a}))
 		testkit.Equal(t, row.NotDefinite && row.Exact == nil, true)
 	}
 }
@@ -174,23 +178,24 @@ func TestScaleOfM(t *testing.T) {
 			m[i] = factor * (1 + float64(i)/3)
 		}
 		row := NewRow("M")
-		s := &Set{A: a, M: NewPreconditioners(n, comm.Alone(), m), Rows: []*Row{&row}, LambdaMinA: 0.9,
+		set := &Set{A: a, M: NewPreconditioners(n, comm.Alone(), m), Rows: []*Row{&row}, LambdaMinA: 0.9,
 			LambdaMin: []float64{0.05 / factor}, Notify: func(context.Context, stage.Event) {}}
-		testkit.OK(t, s.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-3, Start: rng.New(3)}, 1e-5))
-		testkit.OK(t, s.Solve(t.Context(), b, pcg.Options{Tol: 1e-8}))
-		testkit.OK(t, s.Exact(t.Context(), bench{a: a}))
+		testkit.OK(t, set.Lanczos(t.Context(), lanczos.Options{Steps: n, Tol: 1e-3, Start: rng.New(3)}, 1e-5))
+		testkit.OK(t, set.Solve(t.Context(), b, pcg.Options{Tol: 1e-8}))
+		testkit.OK(t, set.Exact(t.Context(), bench{a: a}))
 		return &row
 	}
 	want := rowOf(1)
 	for _, factor := range []float64{1e-300, 1e-250, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e250, 1e300} {
-		r := rowOf(factor)
-		testkit.Equal(t, r.FailureReason, "")
-		testkit.Equal(t, *r.Iterations, *want.Iterations, factor)
-		testkit.Equal(t, r.Steps, want.Steps, factor)
-		for i, pair := range [][2]float64{{r.Kappa.Lo, want.Kappa.Lo}, {r.Kappa.Hi, want.Kappa.Hi},
-			{r.Exact.Value, want.Exact.Value}, {r.LogDetA.Lo, want.LogDetA.Lo}, {r.Likelihood.Hi, want.Likelihood.Hi},
-			{float64(r.Kaporin), float64(want.Kaporin)}, {r.ErrorBounds[5], want.ErrorBounds[5]},
-			{r.Ritz[1] / r.Max.Value, want.Ritz[1] / want.Max.Value}} {
+		row := rowOf(factor)
+		testkit.Equal(t, row.FailureReason, "")
+		testkit.Equal(t, *row.Iterations, *want.Iterations, factor)
+		testkit.Equal(t, row.Steps, want.Steps, factor)
+		for i, pair := range [][2]float64{{row.Kappa.Lo, want.Kappa.Lo}, {row.Kappa.Hi, want.Kappa.Hi},
+			{row.Exact.Value, want.Exact.Value}, {row.LogDetA.Lo, want.LogDetA.Lo}, {row.Likelihood.Hi,
+				want.Likelihood.Hi},
+			{float64(row.Kaporin), float64(want.Kaporin)}, {row.ErrorBounds[5], want.ErrorBounds[5]},
+			{row.Ritz[1] / row.Max.Value, want.Ritz[1] / want.Max.Value}} {
 			testkit.Near(t, pair[0], pair[1], 1e-6*math.Abs(pair[1]), factor, i)
 		}
 	}
@@ -201,8 +206,8 @@ func TestScaleOfM(t *testing.T) {
 func TestMakePreconditioner(t *testing.T) {
 	const n = 6
 	calls := 0
-	changedIdentity := func(f func(dst, r *mat.Dense)) solverFunc {
-		return solverFunc{n, func(dst, r *mat.Dense) error { dst.Copy(r); f(dst, r); return nil }}
+	changedIdentity := func(change func(dst, r *mat.Dense)) solverFunc {
+		return solverFunc{n, func(dst, r *mat.Dense) error { dst.Copy(r); change(dst, r); return nil }}
 	}
 	for want, m := range map[string]pcg.Preconditioner{
 		"":                changedIdentity(func(dst, _ *mat.Dense) { dst.Scale(2, dst) }),
@@ -237,12 +242,13 @@ func TestMakePreconditioner(t *testing.T) {
 		}
 	}
 	for _, factor := range []float64{0, math.Inf(1)} { // a draw of zeros, and one that is not finite
-		s := NewPreconditioners(n, comm.Alone(), diagonalMetric{factor, factor, factor, factor, factor, factor}, nil)
-		to := mat.NewDense(n, 2, nil)
-		testkit.OK(t, s.NormalColumnsTo(t.Context(), to, rng.New(1)))
-		if testkit.Fails(t, s.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(to.At(0, 0)) ||
-			math.IsNaN(to.At(0, 1)) {
-			t.Errorf("draws %v", mat.Formatted(to))
+		preconditioners := NewPreconditioners(n, comm.Alone(), diagonalMetric{factor, factor, factor, factor, factor,
+			factor}, nil)
+		draws := mat.NewDense(n, 2, nil)
+		testkit.OK(t, preconditioners.NormalColumnsTo(t.Context(), draws, rng.New(1)))
+		if testkit.Fails(t, preconditioners.Errs[0], "a draw of N(0, M) has norm"); !math.IsNaN(draws.At(0, 0)) ||
+			math.IsNaN(draws.At(0, 1)) {
+			t.Errorf("draws %v", mat.Formatted(draws))
 		}
 	}
 }
@@ -250,15 +256,17 @@ func TestMakePreconditioner(t *testing.T) {
 // TestClipByEta checks 1/max(1, (λ_p+η)/λ) ≤ λ_min and λ_max ≤ max(1, (λ+η)/λ_p), and that clipping never makes an
 // interval empty.
 func TestClipByEta(t *testing.T) {
-	for _, c := range []struct{ lambda, eta, lambdaP, lo, hi, kappa float64 }{
+	for _, test := range []struct{ lambda, eta, lambdaP, minLo, maxHi, kappaHi float64 }{
 		{2, 1, 4, 0.4, 1, 2.5}, {2, 1, 1, 1, 3, 3}, {1, 9, 1, 0.2, 6, 30}, {1, 0, 1, 1, 1, 1},
 	} {
-		r := Row{LambdaP: c.lambdaP, Spectrum: Spectrum{Min: estimate.Interval{Lo: 0.2, Hi: 1}, Max: estimate.Interval{Lo: 1, Hi: 6}, Kappa: estimate.Interval{Lo: 1, Hi: 30}}}
-		r.ClipByEta(c.lambda, c.eta)
-		got := [3]float64{r.Min.Lo, r.Max.Hi, r.Kappa.Hi}
-		testkit.Near(t, floats.Distance(got[:], []float64{c.lo, c.hi, c.kappa}, 2), 0, 1e-12, c, got)
-		r.FailureReason, r.Min.Lo = "failed", 0
-		r.ClipByEta(c.lambda, c.eta)
-		testkit.Equal(t, r.Min.Lo, 0)
+		row := Row{LambdaP: test.lambdaP, Spectrum: Spectrum{Min: estimate.Interval{Lo: 0.2, Hi: 1},
+			Max: estimate.Interval{Lo: 1, Hi: 6}, Kappa: estimate.Interval{Lo: 1, Hi: 30}}}
+		row.ClipByEta(test.lambda, test.eta)
+		got := [3]float64{row.Min.Lo, row.Max.Hi, row.Kappa.Hi}
+		testkit.Near(t, floats.Distance(got[:], []float64{test.minLo, test.maxHi, test.kappaHi}, 2), 0, 1e-12, test,
+			got)
+		row.FailureReason, row.Min.Lo = "failed", 0
+		row.ClipByEta(test.lambda, test.eta)
+		testkit.Equal(t, row.Min.Lo, 0)
 	}
 }
