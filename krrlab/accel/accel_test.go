@@ -5,16 +5,16 @@ import "testing"
 // requireOpenBLAS returns OpenBLAS, or skips the test if it is not installed.
 func requireOpenBLAS(t testing.TB) *Library {
 	t.Helper()
-	l, err := OpenBLAS()
+	lib, err := OpenBLAS()
 	if err != nil {
 		t.Skipf("%v; install libopenblas0", err)
 	}
-	return l
+	return lib
 }
 
-// useBLAS uses l, or gonum's BLAS if l is nil, until the test ends, and then gonum's.
-func useBLAS(t testing.TB, l *Library) {
-	UseLibrary(l)
+// useBLAS uses lib, or gonum's BLAS if lib is nil, until the test ends, and then gonum's.
+func useBLAS(t testing.TB, lib *Library) {
+	UseLibrary(lib)
 	t.Cleanup(func() { UseLibrary(nil) })
 }
 
@@ -25,15 +25,15 @@ func onEachBLAS(t *testing.T, f func(t *testing.T)) {
 }
 
 // useThreads sets the number of threads until the test ends.
-func useThreads(t testing.TB, n int) {
-	old := Threads()
-	SetThreads(n)
-	t.Cleanup(func() { SetThreads(old) })
+func useThreads(t testing.TB, threads int) {
+	oldThreads := Threads()
+	SetThreads(threads)
+	t.Cleanup(func() { SetThreads(oldThreads) })
 }
 
 // panicOf returns the value with which f panics, or nil if it does not panic.
-func panicOf(f func()) (v any) {
-	defer func() { v = recover() }()
+func panicOf(f func()) (panicValue any) {
+	defer func() { panicValue = recover() }()
 	f()
 	return nil
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
-// real is a number format of the BLAS.
-type real interface{ float32 | float64 }
+// float is a number format of the BLAS.
+type float interface{ float32 | float64 }
 
 // maxInt is the largest dimension or stride that fits the 32-bit integers of the library.
 const maxInt = math.MaxInt32
 
-// fitsMatrix reports whether a nonempty r×c matrix with row stride ld is valid, fits a slice of n elements, and has
-// dimensions that fit 32 bits.
-func fitsMatrix(r, c, ld, n int) bool {
-	return 0 < r && 0 < c && c <= ld && r <= maxInt && ld <= maxInt && (r-1)*ld+c <= n
+// fitsMatrix reports whether a nonempty r×c matrix with row stride ld is valid, fits a slice of the given length, and
+// has dimensions that fit 32 bits.
+func fitsMatrix(r, c, ld, length int) bool {
+	return 0 < r && 0 < c && c <= ld && r <= maxInt && ld <= maxInt && (r-1)*ld+c <= length
 }
 
-// fitsVector reports whether a nonempty vector of n elements with increment inc is valid, fits a slice of l elements,
-// and has dimensions that fit 32 bits. inc must not be 0.
-func fitsVector(n, inc, l int) bool {
+// fitsVector reports whether a nonempty vector of n elements with increment inc is valid, fits a slice of the given
+// length, and has dimensions that fit 32 bits. inc must not be 0.
+func fitsVector(n, inc, length int) bool {
 	if inc < 0 {
 		inc = -inc
 	}
-	return 0 < n && n <= maxInt && 0 < inc && inc <= maxInt && (n-1)*inc < l
+	return 0 < n && n <= maxInt && 0 < inc && inc <= maxInt && (n-1)*inc < length
 }
 
 // isUplo, isSide, isDiag and isTrans report whether an argument is valid.
@@ -41,8 +41,8 @@ func isTrans(t blas.Transpose) bool {
 	return t == blas.NoTrans || t == blas.Trans || t == blas.ConjTrans
 }
 
-// flipUplo, flipSide and flipTrans return the argument of a column-major routine for a row-major matrix, which it takes
-// for the transpose.
+// flipUplo, flipSide and flipTrans return the argument that a column-major routine needs for a row-major matrix,
+// because it reads the memory of the matrix as the transpose.
 func flipUplo(u blas.Uplo) byte { return 'U' + 'L' - byte(u) }
 
 func flipSide(s blas.Side) byte { return 'L' + 'R' - byte(s) }
@@ -74,9 +74,9 @@ func order(s blas.Side, m, n int) int {
 const gemmForm = "cciiiapipibpi"
 
 // routine is a call of the library's routine at an address. The letters of form list the parameters of the routine in
-// order: c is the next of chars, i the next of ints, p the next of the arrays of the call, a and b are α and β, and o
-// is the result info, LAPACK's error code.
-type routine[T real] struct {
+// order: c is the next of chars, i the next of ints, p the next of the arrays of the call, a is α, b is β, and o is
+// the result info, LAPACK's error code.
+type routine[T float] struct {
 	address     uintptr
 	form        string
 	chars       [4]byte
@@ -84,49 +84,50 @@ type routine[T real] struct {
 	alpha, beta T
 }
 
-// fortran makes the call r and returns its result info (0 if it has none). The operands are row-major and must satisfy
-// fitsMatrix or fitsVector; the library takes them for column-major matrices, that is for their transposes.
-func fortran[T real](l *Library, r routine[T], arrays ...[]T) (info int32) {
-	f := frames.Get().(*frame)
-	if l.model == openmp {
+// callFortran makes the call r and returns the result info of the routine, or 0 if it has none. The operands are
+// row-major and must satisfy fitsMatrix or fitsVector; the library takes them for column-major matrices, that is for
+// their transposes.
+func callFortran[T float](lib *Library, r routine[T], arrays ...[]T) (info int32) {
+	frame := frames.Get().(*frame)
+	if lib.model == openmp {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		l.passThreads(f)
+		lib.passThreads(frame)
 	}
-	f.chars, f.info = r.chars, 0
-	*(*T)(unsafe.Pointer(&f.alpha)), *(*T)(unsafe.Pointer(&f.beta)) = r.alpha, r.beta
-	var c, i, p int
-	for n := range len(r.form) {
+	frame.chars, frame.info = r.chars, 0
+	*(*T)(unsafe.Pointer(&frame.alpha)), *(*T)(unsafe.Pointer(&frame.beta)) = r.alpha, r.beta
+	var charCount, intCount, arrayCount int
+	for parameter := range len(r.form) {
 		var address unsafe.Pointer
-		switch r.form[n] {
+		switch r.form[parameter] {
 		case 'c':
-			address, c = unsafe.Pointer(&f.chars[c]), c+1
+			address, charCount = unsafe.Pointer(&frame.chars[charCount]), charCount+1
 		case 'i':
-			f.ints[i] = int32(r.ints[i])
-			address, i = unsafe.Pointer(&f.ints[i]), i+1
+			frame.ints[intCount] = int32(r.ints[intCount])
+			address, intCount = unsafe.Pointer(&frame.ints[intCount]), intCount+1
 		case 'p':
-			address = unsafe.Pointer(unsafe.SliceData(arrays[p]))
-			f.pointers[p], p = address, p+1
+			address = unsafe.Pointer(unsafe.SliceData(arrays[arrayCount]))
+			frame.pointers[arrayCount], arrayCount = address, arrayCount+1
 		case 'a':
-			address = unsafe.Pointer(&f.alpha)
+			address = unsafe.Pointer(&frame.alpha)
 		case 'b':
-			address = unsafe.Pointer(&f.beta)
+			address = unsafe.Pointer(&frame.beta)
 		case 'o':
-			address = unsafe.Pointer(&f.info)
+			address = unsafe.Pointer(&frame.info)
 		}
-		f.args[n] = uintptr(address)
+		frame.args[parameter] = uintptr(address)
 	}
-	for k := range c {
-		f.args[len(r.form)+k] = 1 // hidden Fortran argument: the length of a character string
+	for char := range charCount {
+		frame.args[len(r.form)+char] = 1 // hidden Fortran argument: the length of a character string
 	}
-	dl.Call(r.address, f.args[:len(r.form)+c]...)
-	info, f.pointers = f.info, [5]unsafe.Pointer{} // the pointers kept the operands alive until here
-	frames.Put(f)
+	dl.Call(r.address, frame.args[:len(r.form)+charCount]...)
+	info, frame.pointers = frame.info, [5]unsafe.Pointer{} // the pointers kept the operands alive until here
+	frames.Put(frame)
 	return info
 }
 
 // triangleRow returns the elements of row i of an n×n matrix that belong to its triangle ul.
-func triangleRow[T real](ul blas.Uplo, n int, a []T, lda, i int) []T {
+func triangleRow[T float](ul blas.Uplo, n int, a []T, lda, i int) []T {
 	if ul == blas.Upper {
 		return a[i*lda+i : i*lda+n]
 	}
@@ -146,8 +147,7 @@ func (float32s) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []flo
 	level3of32.gemm(productArgs[float32]{tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
 }
 
-// Ssyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or with tA of
-// C = α·Aᵀ·A + β·C, A k×n.
+// Ssyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or of C = α·Aᵀ·A + β·C, A k×n, if tA is a transpose.
 func (float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32,
 	c []float32, ldc int) {
 	level3of32.syrk(ul, productArgs[float32]{tA, 0, n, n, k, alpha, a, lda, nil, 0, beta, c, ldc})
@@ -157,14 +157,14 @@ func (float32s) Ssyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, 
 // triangular.
 func (float32s) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(triangleArgs[float32]{gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
+	level3of32.triangular(triangleArgs[float32]{gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Strmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (float32s) Strmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32,
 	lda int, b []float32, ldb int) {
-	level3of32.trxm(triangleArgs[float32]{gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
+	level3of32.triangular(triangleArgs[float32]{gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Sgemv computes y = α·op(A)·x + β·y, A m×n.
@@ -186,8 +186,7 @@ func (float64s) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []flo
 	level3of64.gemm(productArgs[float64]{tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
 }
 
-// Dsyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or with tA of
-// C = α·Aᵀ·A + β·C, A k×n.
+// Dsyrk computes one triangle of C = α·A·Aᵀ + β·C, A n×k, or of C = α·Aᵀ·A + β·C, A k×n, if tA is a transpose.
 func (float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64,
 	c []float64, ldc int) {
 	level3of64.syrk(ul, productArgs[float64]{tA, 0, n, n, k, alpha, a, lda, nil, 0, beta, c, ldc})
@@ -197,14 +196,14 @@ func (float64s) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, 
 // triangular.
 func (float64s) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(triangleArgs[float64]{gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
+	level3of64.triangular(triangleArgs[float64]{gogemm.Solve, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Dtrmm computes B = α·op(A)·B or, from the right, α·B·op(A), B m×n and A
 // triangular.
 func (float64s) Dtrmm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64,
 	lda int, b []float64, ldb int) {
-	level3of64.trxm(triangleArgs[float64]{gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
+	level3of64.triangular(triangleArgs[float64]{gogemm.Multiply, s, ul, tA, d, m, n, alpha, a, lda, b, ldb})
 }
 
 // Dgemv computes y = α·op(A)·x + β·y, A m×n.

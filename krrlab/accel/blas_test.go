@@ -23,17 +23,17 @@ func TestOpenBLASRoutines(t *testing.T) {
 }
 
 // operandSource draws random operands.
-type operandSource[T real] struct {
+type operandSource[T float] struct {
 	*rand.Rand
 }
 
 // dim draws a dimension: small ones, those around the block sizes of both libraries, and sometimes a long one.
 func (g operandSource[T]) dim() int {
-	d := []int{1, 2, 3, 5, 8, 17, 31, 40, 64, 65, 97, 130}
+	dimensions := []int{1, 2, 3, 5, 8, 17, 31, 40, 64, 65, 97, 130}
 	if g.IntN(12) == 0 {
 		return 9001
 	}
-	return d[g.IntN(len(d))]
+	return dimensions[g.IntN(len(dimensions))]
 }
 
 // dims draws three dimensions, at most one of which is long.
@@ -49,11 +49,11 @@ func (g operandSource[T]) dims() (m, n, k int) {
 func (g operandSource[T]) value() T { return T(2*g.Float64() - 1) }
 
 func (g operandSource[T]) slice(n int) []T {
-	s := make([]T, n)
-	for i := range s {
-		s[i] = g.value()
+	values := make([]T, n)
+	for i := range values {
+		values[i] = g.value()
 	}
-	return s
+	return values
 }
 
 // matrix draws an r×c matrix with a stride of at least c. The slice ends with the last element or extends beyond it.
@@ -115,19 +115,20 @@ func (g operandSource[T]) output(r, c int, beta T) (a []T, ld int) {
 
 // near returns an error for the first element of got that differs from want by more than tol, relative to the larger
 // of 1 and |want|. NaN equals NaN.
-func near[T real](got, want []T, tol float64) error {
-	for i, w := range want {
-		d := math.Abs(float64(got[i]) - float64(w))
-		if d > tol*max(1, math.Abs(float64(w))) || (got[i] != got[i]) != (w != w) {
-			return fmt.Errorf("element %d is %v, want %v (error %.3g, allowed %.3g)", i, got[i], w, d, tol)
+func near[T float](got, want []T, tol float64) error {
+	for i, expected := range want {
+		deviation := math.Abs(float64(got[i]) - float64(expected))
+		if deviation > tol*max(1, math.Abs(float64(expected))) || (got[i] != got[i]) != (expected != expected) {
+			return fmt.Errorf("element %d is %v, want %v (error %.3g, allowed %.3g)", i, got[i], expected, deviation,
+				tol)
 		}
 	}
 	return nil
 }
 
 // compareRoutines compares our routines with the reference ones, where u is the unit roundoff.
-func compareRoutines[T real](t *testing.T, u float64, ours, ref level3Routines[T]) {
-	g := operandSource[T]{rand.New(rand.NewPCG(7, 8))}
+func compareRoutines[T float](t *testing.T, u float64, ours, ref level3Routines[T]) {
+	source := operandSource[T]{rand.New(rand.NewPCG(7, 8))}
 	check := func(got, want []T, k int, format string, args ...any) {
 		t.Helper()
 		if err := near(got, want, 4*u*float64(k+8)); err != nil {
@@ -139,21 +140,21 @@ func compareRoutines[T real](t *testing.T, u float64, ours, ref level3Routines[T
 		trials = 30
 	}
 	for range trials {
-		m, n, k := g.dims()
-		alpha, beta := g.scalars()
-		tA, tB, ul, s, d := g.trans(), g.trans(), g.uplo(), g.side(), g.diag()
+		m, n, k := source.dims()
+		alpha, beta := source.scalars()
+		tA, tB, ul, s, d := source.trans(), source.trans(), source.uplo(), source.side(), source.diag()
 
-		a, lda := g.matrix(opDims(tA, m, k))
-		b, ldb := g.matrix(opDims(tB, k, n))
-		c, ldc := g.output(m, n, beta)
+		a, lda := source.matrix(opDims(tA, m, k))
+		b, ldb := source.matrix(opDims(tB, k, n))
+		c, ldc := source.output(m, n, beta)
 		want := slices.Clone(c)
 		ours.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		ref.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, want, ldc)
 		check(c, want, k, "gemm %c%c %d %d %d α=%v β=%v", tA, tB, m, n, k, alpha, beta)
 
-		x, incX := g.vector(lenOp(tA, n, m))
-		y, incY := g.vector(lenOp(tA, m, n))
-		a, lda = g.matrix(m, n)
+		x, incX := source.vector(lenOp(tA, n, m))
+		y, incY := source.vector(lenOp(tA, m, n))
+		a, lda = source.matrix(m, n)
 		if beta == 0 {
 			for i := range lenOp(tA, m, n) {
 				y[i*max(incY, -incY)] = T(nan)
@@ -167,13 +168,13 @@ func compareRoutines[T real](t *testing.T, u float64, ours, ref level3Routines[T
 		if n > 1000 {
 			continue // square matrices of this order would be too large
 		}
-		a, lda = g.matrix(opDims(tA, n, k))
-		c, ldc = g.output(n, n, beta)
+		a, lda = source.matrix(opDims(tA, n, k))
+		c, ldc = source.output(n, n, beta)
 		want = slices.Clone(c)
 		if beta == 0 { // gonum reads C for Aᵀ·A into a lower triangle although β = 0
 			clear(want)
 			for i := range c {
-				if c[i] == c[i] || !large(n, n, k, syrkWork) || alpha == 0 || (ul == blas.Upper) != (i%ldc >= i/ldc) {
+				if c[i] == c[i] || !isLarge(n, n, k, syrkWork) || alpha == 0 || (ul == blas.Upper) != (i%ldc >= i/ldc) {
 					c[i] = 0
 				}
 			}
@@ -185,15 +186,21 @@ func compareRoutines[T real](t *testing.T, u float64, ours, ref level3Routines[T
 		if order(s, m, n) > 1000 {
 			continue
 		}
-		a, lda = g.triangle(ul, d, order(s, m, n))
-		for name, f := range map[string]func(l level3Routines[T], b []T){
-			"trsm": func(l level3Routines[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
-			"trmm": func(l level3Routines[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) },
+		a, lda = source.triangle(ul, d, order(s, m, n))
+		for name, call := range map[string]func(routines level3Routines[T], b []T){
+			"trsm": func(routines level3Routines[T], b []T) {
+				routines.trsm(s, ul, tA, d, m, n, alpha, a, lda, b,
+					ldb)
+			},
+			"trmm": func(routines level3Routines[T], b []T) {
+				routines.trmm(s, ul, tA, d, m, n, alpha, a, lda, b,
+					ldb)
+			},
 		} {
-			b, ldb = g.matrix(m, n)
+			b, ldb = source.matrix(m, n)
 			want = slices.Clone(b)
-			f(ours, b)
-			f(ref, want)
+			call(ours, b)
+			call(ref, want)
 			check(b, want, order(s, m, n), "%s %c%c%c%c %d %d α=%v", name, s, ul, tA, d, m, n, alpha)
 		}
 	}
@@ -220,38 +227,38 @@ func TestOpenBLASMisuse(t *testing.T) {
 }
 
 // comparePanics compares the panics of our routines with those of the reference for random arguments.
-func comparePanics[T real](t *testing.T, ours, ref level3Routines[T]) {
-	g := operandSource[T]{rand.New(rand.NewPCG(9, 10))}
+func comparePanics[T float](t *testing.T, ours, ref level3Routines[T]) {
+	source := operandSource[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
 	if suite.Small() || race.Enabled {
 		trials = 600
 	}
 	// shrink returns n, and sometimes a number that is too small.
 	shrink := func(n int) int {
-		if g.IntN(8) == 0 {
-			return n - 1 - g.IntN(3)
+		if source.IntN(8) == 0 {
+			return n - 1 - source.IntN(3)
 		}
 		return n
 	}
 	dim := func() int {
-		if g.IntN(10) == 0 {
-			return g.IntN(3) - 1
+		if source.IntN(10) == 0 {
+			return source.IntN(3) - 1
 		}
-		return 24 + g.IntN(16)
+		return 24 + source.IntN(16)
 	}
 	flag := func(b byte) byte {
-		if g.IntN(30) == 0 {
-			return "XnLURT\x00"[g.IntN(7)]
+		if source.IntN(30) == 0 {
+			return "XnLURT\x00"[source.IntN(7)]
 		}
 		return b
 	}
 	length := func(r, c, ld int) int { return max(0, shrink(max(0, (r-1)*ld+c))) }
 	panics := 0
-	compare := func(name string, f func(l level3Routines[T], out []T), out []T) {
+	compare := func(name string, call func(routines level3Routines[T], out []T), out []T) {
 		t.Helper()
 		want, got := slices.Clone(out), slices.Clone(out)
-		wantPanic := panicOf(func() { f(ref, want) })
-		gotPanic := panicOf(func() { f(ours, got) })
+		wantPanic := panicOf(func() { call(ref, want) })
+		gotPanic := panicOf(func() { call(ours, got) })
 		if wantPanic != nil {
 			panics++
 		}
@@ -266,44 +273,51 @@ func comparePanics[T real](t *testing.T, ours, ref level3Routines[T]) {
 	}
 	for range trials {
 		m, n, k := dim(), dim(), dim()
-		alpha, beta := g.scalars()
-		tA, tB := blas.Transpose(flag(byte(g.trans()))), blas.Transpose(flag(byte(g.trans())))
-		ul, s, d := blas.Uplo(flag(byte(g.uplo()))), blas.Side(flag(byte(g.side()))), blas.Diag(flag(byte(g.diag())))
+		alpha, beta := source.scalars()
+		tA, tB := blas.Transpose(flag(byte(source.trans()))), blas.Transpose(flag(byte(source.trans())))
+		ul, s, d := blas.Uplo(flag(byte(source.uplo()))), blas.Side(flag(byte(source.side()))),
+			blas.Diag(flag(byte(source.diag())))
 
 		ra, ca := opDims(tA, m, k)
 		rb, cb := opDims(tB, k, n)
 		lda, ldb, ldc := shrink(ca), shrink(cb), shrink(n)
-		a, b := g.slice(length(ra, ca, lda)), g.slice(length(rb, cb, ldb))
-		compare("gemm", func(l level3Routines[T], c []T) {
-			l.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-		}, g.slice(length(m, n, ldc)))
+		a, b := source.slice(length(ra, ca, lda)), source.slice(length(rb, cb, ldb))
+		compare("gemm", func(routines level3Routines[T], c []T) {
+			routines.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		}, source.slice(length(m, n, ldc)))
 
 		ra, ca = opDims(tA, n, k)
 		lda, ldc = shrink(ca), shrink(n)
-		a = g.slice(length(ra, ca, lda))
-		compare("syrk", func(l level3Routines[T], c []T) {
-			l.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
-		}, g.slice(length(n, n, ldc)))
+		a = source.slice(length(ra, ca, lda))
+		compare("syrk", func(routines level3Routines[T], c []T) {
+			routines.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+		}, source.slice(length(n, n, ldc)))
 
 		q := order(s, m, n)
 		lda, ldb, ldc = shrink(q), shrink(n), shrink(n)
-		a, b = g.slice(length(q, q, lda)), g.slice(length(m, n, ldb))
+		a, b = source.slice(length(q, q, lda)), source.slice(length(m, n, ldb))
 		for i := range a { // close to the identity, so that solutions stay small
 			if a[i] /= 40; lda > 0 && i%(lda+1) == 0 {
 				a[i]++
 			}
 		}
-		compare("trsm", func(l level3Routines[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
-		compare("trmm", func(l level3Routines[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("trsm", func(routines level3Routines[T], b []T) {
+			routines.trsm(s, ul, tA, d, m, n, alpha, a, lda, b,
+				ldb)
+		}, b)
+		compare("trmm", func(routines level3Routines[T], b []T) {
+			routines.trmm(s, ul, tA, d, m, n, alpha, a, lda, b,
+				ldb)
+		}, b)
 
 		m, n = 3*m, 3*n
-		incX, incY := g.IntN(5)-2, g.IntN(5)-2
+		incX, incY := source.IntN(5)-2, source.IntN(5)-2
 		lda = shrink(n)
-		a = g.slice(length(m, n, lda))
-		x := g.slice(length(lenOp(tA, n, m), 1, max(incX, -incX)))
-		compare("gemv", func(l level3Routines[T], y []T) {
-			l.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
-		}, g.slice(length(lenOp(tA, m, n), 1, max(incY, -incY))))
+		a = source.slice(length(m, n, lda))
+		x := source.slice(length(lenOp(tA, n, m), 1, max(incX, -incX)))
+		compare("gemv", func(routines level3Routines[T], y []T) {
+			routines.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
+		}, source.slice(length(lenOp(tA, m, n), 1, max(incY, -incY))))
 	}
 	if panics < trials {
 		t.Errorf("only %d panics in %d trials: the drawn arguments are valid too often", panics, trials)
@@ -314,27 +328,30 @@ func comparePanics[T real](t *testing.T, ours, ref level3Routines[T]) {
 // elements, are not passed to C.
 func TestDimensionsFit32Bits(t *testing.T) {
 	n := math.MaxInt32
-	big := n + 1
-	if big < 0 {
+	tooLarge := n + 1
+	if tooLarge < 0 {
 		t.Skip("int has 32 bits")
 	}
-	for _, c := range []struct{ r, c, ld, n int }{
-		{big, 1, 1, big}, {1, big, big, big}, {2, 1, big, big + 1}, {0, 1, 1, 5}, {1, 0, 1, 5},
+	for _, test := range []struct{ rows, cols, ld, length int }{
+		{tooLarge, 1, 1, tooLarge}, {1, tooLarge, tooLarge, tooLarge}, {2, 1, tooLarge, tooLarge + 1}, {0, 1, 1, 5}, {1,
+			0, 1, 5},
 		{2, 3, 2, 50}, {2, 3, 3, 5}, {-1, 3, 3, 5}, {1, -1, 3, 5},
 	} {
-		if fitsMatrix(c.r, c.c, c.ld, c.n) {
-			t.Errorf("fitsMatrix(%+v) is true", c)
+		if fitsMatrix(test.rows, test.cols, test.ld, test.length) {
+			t.Errorf("fitsMatrix(%+v) is true", test)
 		}
 	}
-	if !fitsMatrix(big-1, 2, 3, (big-2)*3+2) || fitsVector(big, 1, big) || fitsVector(2, big, 2*big) || fitsVector(3, 0, 5) ||
+	if !fitsMatrix(tooLarge-1, 2, 3, (tooLarge-2)*3+2) || fitsVector(tooLarge, 1, tooLarge) || fitsVector(2, tooLarge,
+		2*tooLarge) || fitsVector(3, 0,
+		5) ||
 		fitsVector(3, 2, 4) || fitsVector(3, -2, 4) || !fitsVector(3, -2, 5) {
 		t.Error("fitsMatrix or fitsVector is wrong at its bound")
 	}
-	if large(1, -5, -5000, 10) {
+	if isLarge(1, -5, -5000, 10) {
 		t.Error("a product with negative dimensions is large")
 	}
-	if !large(n, n, n, 10) {
-		t.Error("the number of operations overflows in large")
+	if !isLarge(n, n, n, 10) {
+		t.Error("the number of operations overflows in isLarge")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // Budget is the memory that a piece of work may use: a limit, and the bytes that count against it already. A caller
 // that hands a budget on first adds its own bytes (Reserve). The zero Budget has no limit.
 type Budget struct {
-	Limit int64 // bytes; 0: no limit
+	Limit int64 // bytes; 0 means no limit
 	Used  int64 // bytes that are in use or set aside
 }
 
@@ -24,9 +24,9 @@ const (
 )
 
 // ProcessLimit returns the bytes that the data and the matrices of one of several equal processes on this machine may
-// take: limit, or if that is 0 its share of nine tenths of the machine's memory, minus the memory of the program
-// itself. It is the limit of plans and of solves. The result is noMemory if nothing remains, and 0 if both limits are
-// unknown.
+// take: limit minus the memory of the program itself. If limit is 0, the share of the process in nine tenths of the
+// machine's memory replaces it. It is the limit of plans and of solves. The result is noMemory if nothing remains, and
+// 0 if both limits are unknown.
 func ProcessLimit(limit int64, processes int) int64 {
 	if limit == 0 {
 		share, _ := MemoryShare(processes)
@@ -38,9 +38,9 @@ func ProcessLimit(limit int64, processes int) int64 {
 	return max(noMemory, limit-programBytes)
 }
 
-// AvailableMemory returns the budget of work whose data are in memory already: limit bytes, or if that is 0 one of
-// several equal parts of the memory that the process can still allocate (MemoryAvailable). It has no limit if both are
-// unknown.
+// AvailableMemory returns the budget of work whose data are in memory already: limit bytes, or if limit is 0 one of
+// several equal parts of the memory that the process can still allocate (MemoryAvailable). The budget has no limit if
+// limit is 0 and the available memory is unknown.
 func AvailableMemory(limit int64, parts int) Budget {
 	if limit == 0 { // rounded up, because 0 stands for an unknown limit
 		limit = (MemoryAvailable() + int64(parts) - 1) / int64(parts)
@@ -54,8 +54,8 @@ func (b Budget) Reserve(bytes int64) Budget {
 	return b
 }
 
-// Free returns the bytes that are not in use, a negative number if more are than may be, or math.MaxInt64 without a
-// limit.
+// Free returns the bytes that are not in use, or math.MaxInt64 without a limit. The result is negative if more
+// bytes are in use than the limit.
 func (b Budget) Free() int64 {
 	if b.Limit == 0 {
 		return math.MaxInt64
@@ -63,11 +63,11 @@ func (b Budget) Free() int64 {
 	return b.Limit - b.Used
 }
 
-// Fits reports whether so many bytes are free.
+// Fits reports whether at least the given number of bytes is free.
 func (b Budget) Fits(bytes int64) bool { return bytes <= b.Free() }
 
-// Check returns a *MemoryError unless the bytes that the item takes are free. advice names a remedy, with --memory
-// where that sets the limit; "" advises --memory alone.
+// Check returns a *MemoryError unless the bytes that the item takes are free. advice names a remedy, including
+// the flag --memory if that sets the limit; "" advises --memory alone.
 func (b Budget) Check(bytes int64, item, advice string) error {
 	if b.Fits(bytes) {
 		return nil
@@ -78,7 +78,7 @@ func (b Budget) Check(bytes int64, item, advice string) error {
 // MemoryError reports an item that does not fit into a Budget.
 type MemoryError struct {
 	Item   string // the data or the work that takes the memory
-	Need   int64  // bytes
+	Need   int64  // number of bytes that the item takes
 	Budget Budget
 	Advice string // a remedy
 }
@@ -103,7 +103,7 @@ func (e *MemoryError) Error() string {
 	return e.Shortage() + ": " + advice
 }
 
-// SaturateInt64 converts a number of bytes to an integer, the largest one if it is too large for one.
+// SaturateInt64 converts a number of bytes to an int64. A number that is too large becomes math.MaxInt64.
 func SaturateInt64(bytes float64) int64 {
 	if bytes >= math.MaxInt64 {
 		return math.MaxInt64

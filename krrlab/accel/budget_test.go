@@ -9,23 +9,25 @@ import (
 // TestBudget checks to the byte what fits into a budget, what is free if more is in use than the limit, and the message
 // of what does not fit.
 func TestBudget(t *testing.T) {
-	none := Budget{}
-	if none.Reserve(1<<60).Free() != math.MaxInt64 || none.Check(math.MaxInt64, "", "") != nil {
+	unlimited := Budget{}
+	if unlimited.Reserve(1<<60).Free() != math.MaxInt64 || unlimited.Check(math.MaxInt64, "", "") != nil {
 		t.Error("a budget without a limit is limited")
 	}
-	b := Budget{Limit: 2e6}.Reserve(5e5)
-	if b.Used != 5e5 || b.Free() != 15e5 || !b.Fits(15e5) || b.Fits(15e5+1) || b.Check(15e5, "it", "") != nil {
-		t.Errorf("%+v has %d bytes free", b, b.Free())
+	budget := Budget{Limit: 2e6}.Reserve(5e5)
+	if budget.Used != 5e5 || budget.Free() != 15e5 || !budget.Fits(15e5) || budget.Fits(15e5+1) || budget.Check(15e5,
+		"it", "") != nil {
+		t.Errorf("%+v has %d bytes free", budget, budget.Free())
 	}
-	if over := b.Reserve(1 << 40); over.Free() != 15e5-1<<40 || over.Fits(0) {
-		t.Errorf("%+v has %d bytes free", over, over.Free())
+	if exceeded := budget.Reserve(1 << 40); exceeded.Free() != 15e5-1<<40 || exceeded.Fits(0) {
+		t.Errorf("%+v has %d bytes free", exceeded, exceeded.Free())
 	}
 	for advice, want := range map[string]string{
 		"":           "Z would take 1.6 MB of memory, and 1.5 MB of 2 MB are free: allow more by --memory",
 		"take fewer": "Z would take 1.6 MB of memory, and 1.5 MB of 2 MB are free: take fewer",
 	} {
-		err := b.Check(16e5, "Z", advice)
-		if e, ok := errors.AsType[*MemoryError](err); !ok || e.Need != 16e5 || e.Budget != b || e.Error() != want {
+		err := budget.Check(16e5, "Z", advice)
+		if memoryErr, ok := errors.AsType[*MemoryError](err); !ok || memoryErr.Need != 16e5 ||
+			memoryErr.Budget != budget || memoryErr.Error() != want {
 			t.Errorf("the error of 1.6 MB is %v, want %s", err, want)
 		}
 	}
@@ -50,8 +52,8 @@ func TestProcessLimit(t *testing.T) {
 			t.Errorf("the limit of a process with --memory %d is %d, want %d", limit, got, want)
 		}
 	}
-	if b := AvailableMemory(9, 2); b != (Budget{Limit: 9}) {
-		t.Errorf("available memory with --memory 9: %+v", b)
+	if budget := AvailableMemory(9, 2); budget != (Budget{Limit: 9}) {
+		t.Errorf("available memory with --memory 9: %+v", budget)
 	}
 	if part, all := AvailableMemory(0, 1<<40).Limit, MemoryAvailable(); all > 0 && part != 1 {
 		t.Errorf("the part of one of 2⁴⁰ ranks of %d bytes is %d, want 1", all, part)

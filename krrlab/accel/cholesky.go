@@ -19,7 +19,7 @@ import (
 //
 // The computed factor satisfies L·Lᵀ = A + E, |E| ≤ c·n·u·|L|·|L|ᵀ with u = 2⁻⁵³ and
 // c about 1 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-// theorem 10.3). The work is n³/3 flops. The tiles are factored through Each, with the BLAS and
+// theorem 10.3). The work is n³/3 flops. The tiles are succeeded through Each, with the BLAS and
 // LAPACK in use. Unlike that of lapack64.Potrf, the result has the same bits for any number of
 // threads. Call Dpotrf outside Each and ForEach.
 func Dpotrf(n int, a []float64, lda int) bool {
@@ -28,7 +28,7 @@ func Dpotrf(n int, a []float64, lda int) bool {
 	return failedPivot == n
 }
 
-// tileOperations64 returns the operations in float64, with the BLAS and LAPACK in use.
+// tileOperations64 returns the operations on tiles in float64, with the BLAS and LAPACK in use.
 func tileOperations64() tileOperations[float64] {
 	return tileOperations[float64]{float64Routines(blas64.Implementation()), func(n int, a []float64, lda int) bool {
 		_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: lda, Data: a})
@@ -67,7 +67,7 @@ func checkSquare(name string, n, lda, length int) {
 const tileOrder = 384
 
 // tileOperations holds the operations on tiles of a Cholesky factorization. Each of them runs on one thread.
-type tileOperations[T real] struct {
+type tileOperations[T float] struct {
 	level3Routines[T]
 	// potrf computes A = L·Lᵀ and reports whether it succeeded. On failure the failing pivot, ≤ 0 or NaN, is left on
 	// the diagonal.
@@ -87,12 +87,12 @@ func (op tileOperations[T]) cholesky(m *distributed[T]) (int, T, error) {
 	for j := range blocks {
 		panel, ld := m.column(j)
 		rows := func(i int) []T { return panel[(i-j)*tileOrder*ld:] }
-		below := blocks - j - 1
+		tilesBelow := blocks - j - 1
 		if m.ownsColumn(j) {
-			factored := false
-			Each(1, func(_, _ int) { factored = op.potrf(m.order(j), panel, ld) })
-			Each(below, func(_, i int) {
-				if i += j + 1; factored {
+			succeeded := false
+			Each(1, func(_, _ int) { succeeded = op.potrf(m.order(j), panel, ld) })
+			Each(tilesBelow, func(_, i int) {
+				if i += j + 1; succeeded {
 					op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m.order(i), m.order(j), 1, panel, ld,
 						rows(i), ld)
 				}
@@ -102,12 +102,12 @@ func (op tileOperations[T]) cholesky(m *distributed[T]) (int, T, error) {
 			return 0, 0, err
 		}
 		for r := range m.order(j) {
-			if v := panel[r*ld+r]; !(v > 0) {
-				return j*tileOrder + r, v, nil
+			if pivot := panel[r*ld+r]; !(pivot > 0) {
+				return j*tileOrder + r, pivot, nil
 			}
 		}
-		Each(below*(below+1)/2, func(_, q int) {
-			i, k := blockIndex(q)
+		Each(tilesBelow*(tilesBelow+1)/2, func(_, block int) {
+			i, k := blockIndex(block)
 			i, k = i+j+1, k+j+1
 			if !m.ownsColumn(k) {
 				return
@@ -143,10 +143,10 @@ func Dtrtri(n int, a []float64, lda int) bool {
 // invert computes the rows of L⁻¹ that this rank owns, block column by block column from the last to the first. With
 // L = [L_JJ 0; P Q] and X = Q⁻¹ from the previous steps, L⁻¹ = [L_JJ⁻¹ 0; −XT X], where T = P·L_JJ⁻¹.
 func invert(m *distributed[float64]) error {
-	bi := blas64.Implementation()
+	routines := blas64.Implementation()
 	blocks := m.blocks()
 	for j := blocks - 1; j >= 0; j-- {
-		ld, below := m.order(j), blocks-j-1
+		ld, tilesBelow := m.order(j), blocks-j-1
 		panel := m.columnBuffer[:(m.N-j*tileOrder)*ld] // L_JJ⁻¹, and T below
 		rows := func(i int) []float64 { return panel[(i-j)*tileOrder*ld:] }
 		if m.ownsColumn(j) {
@@ -154,17 +154,18 @@ func invert(m *distributed[float64]) error {
 				m.loadTile(j, j, panel)
 				lapack64.Trtri(blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: ld, Stride: ld, Data: panel})
 			})
-			Each(below, func(_, i int) { // T_I = P_I·L_JJ⁻¹
+			Each(tilesBelow, func(_, i int) { // T_I = P_I·L_JJ⁻¹
 				i += j + 1
 				m.loadTile(i, j, rows(i))
-				bi.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, 1, panel, ld, rows(i), ld)
+				routines.Dtrmm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, 1, panel, ld,
+					rows(i), ld)
 			})
 			m.releaseColumn(j)
 		}
 		if err := m.broadcast(panel, j); err != nil {
 			return err
 		}
-		Each(below+1, func(_, i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
+		Each(tilesBelow+1, func(_, i int) { // (L⁻¹)_IJ = −Σ_{J<K≤I} X_IK·T_K, the longest sums first
 			if i = blocks - 1 - i; !m.ownsColumn(i) {
 				return
 			}
@@ -173,10 +174,11 @@ func invert(m *distributed[float64]) error {
 				return
 			}
 			x, ldx := m.row(i, i)
-			bi.Dtrmm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, -1, x, ldx, dst, ldd)
+			routines.Dtrmm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, m.order(i), ld, -1, x, ldx, dst, ldd)
 			for k := j + 1; k < i; k++ {
 				x, ldx := m.row(i, k)
-				bi.Dgemm(blas.NoTrans, blas.NoTrans, m.order(i), ld, m.order(k), -1, x, ldx, rows(k), ld, 1, dst, ldd)
+				routines.Dgemm(blas.NoTrans, blas.NoTrans, m.order(i), ld, m.order(k), -1, x, ldx, rows(k), ld, 1, dst,
+					ldd)
 			}
 		})
 	}

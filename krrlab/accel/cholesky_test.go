@@ -11,7 +11,7 @@ import (
 
 // waveMatrix returns the positive definite matrix e^(−|i−j|/40)·cos((i−j)/7) + 0.3·δ_ij as a lower triangle with row
 // stride ld. All other elements are NaN.
-func waveMatrix[T real](n, ld int) []T {
+func waveMatrix[T float](n, ld int) []T {
 	a := make([]T, max(0, (n-1)*ld+n))
 	for i := range a {
 		a[i] = T(nan)
@@ -26,7 +26,7 @@ func waveMatrix[T real](n, ld int) []T {
 }
 
 // lowerTriangle returns the lower triangle of a as a dense matrix in float64.
-func lowerTriangle[T real](n int, a []T, ld int) *mat.Dense {
+func lowerTriangle[T float](n int, a []T, ld int) *mat.Dense {
 	l := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range i + 1 {
@@ -39,14 +39,14 @@ func lowerTriangle[T real](n int, a []T, ld int) *mat.Dense {
 // tiledOrders are the orders of matrices of one, two and three tiles.
 var tiledOrders = []int{1, 40, tileOrder - 1, tileOrder, tileOrder + 1, 2*tileOrder + 100}
 
-// resultOnThreads returns the result of f for waveMatrix, with zeros above the diagonal. It checks that nothing
+// resultOnThreads returns the result of factorize for waveMatrix, with zeros above the diagonal. It checks that nothing
 // above the diagonal is read or written, and that the bits do not depend on the number of threads.
-func resultOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda int) bool) (first []T) {
+func resultOnThreads[T float](t *testing.T, n, ld int, factorize func(n int, a []T, lda int) bool) (result []T) {
 	t.Helper()
 	for _, threads := range []int{1, 2, 5} {
 		useThreads(t, threads)
 		a := waveMatrix[T](n, ld)
-		if !f(n, a, ld) {
+		if !factorize(n, a, ld) {
 			t.Fatalf("n = %d: failed", n)
 		}
 		for i := range a {
@@ -57,29 +57,29 @@ func resultOnThreads[T real](t *testing.T, n, ld int, f func(n int, a []T, lda i
 				a[i] = 0
 			}
 		}
-		if first == nil {
-			first = a
-		} else if !slices.Equal(a, first) {
+		if result == nil {
+			result = a
+		} else if !slices.Equal(a, result) {
 			t.Fatalf("n = %d: %d threads change the result", n, threads)
 		}
 	}
-	return first
+	return result
 }
 
-// testCholesky checks L·Lᵀ = A, and that a matrix that is not positive definite is refused with the failed pivot on
-// the diagonal.
-func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
+// testCholesky checks L·Lᵀ = A, up to tol in every entry, and that a matrix that is not positive definite is refused
+// with the failed pivot on the diagonal.
+func testCholesky[T float](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
 	onEachBLAS(t, func(t *testing.T) {
 		for _, n := range tiledOrders {
 			ld := n + 3
 			want := lowerTriangle(n, waveMatrix[T](n, ld), ld)
 			l := lowerTriangle(n, resultOnThreads(t, n, ld, potrf), ld)
-			var p mat.Dense
-			p.Mul(l, l.T())
+			var product mat.Dense
+			product.Mul(l, l.T())
 			for i := range n {
 				for j := range i + 1 {
-					if d := math.Abs(p.At(i, j) - want.At(i, j)); !(d <= tol) {
-						t.Fatalf("n = %d: (LLᵀ)(%d, %d) has an error of %.3g", n, i, j, d)
+					if deviation := math.Abs(product.At(i, j) - want.At(i, j)); !(deviation <= tol) {
+						t.Fatalf("n = %d: (LLᵀ)(%d, %d) has an error of %.3g", n, i, j, deviation)
 					}
 				}
 			}
@@ -152,18 +152,19 @@ func TestTiledDtrtri(t *testing.T) {
 			ld := n + 2
 			l := lowerTriangle(n, waveMatrix[float64](n, ld), ld)
 			x := lowerTriangle(n, resultOnThreads(t, n, ld, Dtrtri), ld)
-			var p mat.Dense
-			p.Mul(x, l)
-			var size mat.Dense // |X||L|, the unit of the rounding errors
-			size.Mul(abs(x), abs(l))
+			var product mat.Dense
+			product.Mul(x, l)
+			var roundingUnit mat.Dense // |X||L|, in whose units the rounding errors are bounded
+			roundingUnit.Mul(abs(x), abs(l))
 			for i := range n {
 				for j := range n {
 					want := 0.0
 					if i == j {
 						want = 1
 					}
-					if d := math.Abs(p.At(i, j) - want); !(d <= float64(n)*0x1p-52*(1+size.At(i, j))) {
-						t.Fatalf("n = %d: (L⁻¹L)(%d, %d) has an error of %.3g", n, i, j, d)
+					if deviation := math.Abs(product.At(i,
+						j) - want); !(deviation <= float64(n)*0x1p-52*(1+roundingUnit.At(i, j))) {
+						t.Fatalf("n = %d: (L⁻¹L)(%d, %d) has an error of %.3g", n, i, j, deviation)
 					}
 				}
 			}

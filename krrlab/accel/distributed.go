@@ -13,11 +13,11 @@ const TileOrder = tileOrder
 type DistributedMatrix struct{ distributed[float64] }
 
 // distributed is a DistributedMatrix in the number format T.
-type distributed[T real] struct {
+type distributed[T float] struct {
 	N    int // order of the matrix
 	Rank int // rank of this process
 	Size int // number of ranks
-	// Columns[J] holds the rows of block column J from row J·TileOrder on, row-major without gaps. Only elements on and
+	// Columns[j] holds the rows of block column j from row j·TileOrder on, row-major without gaps. Only elements on and
 	// below the diagonal are used. It is nil if another rank owns the column.
 	Columns [][]T
 	// Broadcast is a collective function that sets x on every rank to its value on rank root. It may be nil for one
@@ -53,14 +53,14 @@ func WrapMatrix(n int, a []float64, lda int) *DistributedMatrix {
 // Diagonal calls visit with a pointer to every diagonal element that this rank owns.
 func (d *DistributedMatrix) Diagonal(visit func(v *float64)) {
 	for j, col := range d.Columns {
-		for r := 0; r < d.order(j) && col != nil; r++ {
-			visit(&col[r*(cmp.Or(d.Stride, d.order(j))+1)])
+		for row := 0; row < d.order(j) && col != nil; row++ {
+			visit(&col[row*(cmp.Or(d.Stride, d.order(j))+1)])
 		}
 	}
 }
 
 // wrap returns a as a matrix of one rank, which owns all columns. The inverse overwrites a.
-func wrap[T real](n int, a []T, lda int) *distributed[T] {
+func wrap[T float](n int, a []T, lda int) *distributed[T] {
 	d := &distributed[T]{N: n, Size: 1, Stride: lda}
 	for j := range d.blocks() {
 		d.Columns = append(d.Columns, a[j*tileOrder*(lda+1):])
@@ -99,20 +99,20 @@ func (d *distributed[T]) row(i, j int) ([]T, int) {
 
 // loadTile copies tile (i, j) of the matrix to t, which has no gaps between rows.
 func (d *distributed[T]) loadTile(i, j int, t []T) {
-	k := d.order(j)
+	width := d.order(j)
 	a, lda := d.tile(i, j)
 	for r := range d.order(i) {
-		copy(t[r*k:(r+1)*k], a[r*lda:r*lda+k])
+		copy(t[r*width:(r+1)*width], a[r*lda:r*lda+width])
 	}
 }
 
 // storeTile copies t, which has no gaps between rows, to tile (i, j) of the inverse. It returns that tile and its
 // stride.
 func (d *distributed[T]) storeTile(i, j int, t []T) ([]T, int) {
-	k := d.order(j)
+	width := d.order(j)
 	a, lda := d.row(i, j)
 	for r := range d.order(i) {
-		copy(a[r*lda:r*lda+k], t[r*k:(r+1)*k])
+		copy(a[r*lda:r*lda+width], t[r*width:(r+1)*width])
 	}
 	return a, lda
 }
@@ -146,16 +146,16 @@ func (d *DistributedMatrix) Invert(visit func(i int, row []float64)) error {
 	if err := invert(&d.distributed); err != nil {
 		return err
 	}
-	for i, x := range d.inverseRows {
+	for i, rows := range d.inverseRows {
 		width := i*TileOrder + d.order(i)
-		if d.inverseRows[i] = nil; x == nil {
-			x = d.columnBuffer[:d.order(i)*width]
+		if d.inverseRows[i] = nil; rows == nil {
+			rows = d.columnBuffer[:d.order(i)*width]
 		}
-		if err := d.broadcast(x, i); err != nil {
+		if err := d.broadcast(rows, i); err != nil {
 			return err
 		}
 		for r := range d.order(i) {
-			visit(i*TileOrder+r, x[r*width:][:i*TileOrder+r+1])
+			visit(i*TileOrder+r, rows[r*width:][:i*TileOrder+r+1])
 		}
 	}
 	return nil

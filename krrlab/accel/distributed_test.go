@@ -17,17 +17,17 @@ import (
 func TestDistributedMatrix(t *testing.T) {
 	n := 2*accel.TileOrder + 37
 	entry := func(i, j int) float64 {
-		v := math.Exp(-float64((i-j)*(i-j)) / 50)
+		value := math.Exp(-float64((i-j)*(i-j)) / 50)
 		if i == j {
-			v += 0.5
+			value += 0.5
 		}
-		return v
+		return value
 	}
 	fill := func(d *accel.DistributedMatrix) {
-		for b, col := range d.Columns {
+		for b, column := range d.Columns {
 			width := min(accel.TileOrder, n-b*accel.TileOrder)
-			for k := range col {
-				col[k] = entry(b*accel.TileOrder+k/width, b*accel.TileOrder+k%width)
+			for k := range column {
+				column[k] = entry(b*accel.TileOrder+k/width, b*accel.TileOrder+k%width)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func TestDistributedMatrix(t *testing.T) {
 		}
 	}
 	undistributed := accel.WrapMatrix(n, lower, n)
-	undistributed.Diagonal(func(v *float64) { *v += 0.25 })
+	undistributed.Diagonal(func(value *float64) { *value += 0.25 })
 	if failedPivot, _, err := undistributed.Potrf(); failedPivot != n || err != nil {
 		t.Fatal(failedPivot, err)
 	}
@@ -46,7 +46,7 @@ func TestDistributedMatrix(t *testing.T) {
 	want := make([][]float64, n)
 	oneRank := accel.NewDistributedMatrix(n, 0, 1, nil)
 	fill(oneRank)
-	oneRank.Diagonal(func(v *float64) { *v += 0.25 })
+	oneRank.Diagonal(func(value *float64) { *value += 0.25 })
 	if failedPivot, _, err := oneRank.Potrf(); failedPivot != n || err != nil {
 		t.Fatal(failedPivot, err)
 	}
@@ -66,43 +66,43 @@ func TestDistributedMatrix(t *testing.T) {
 		}
 	}
 	errLink := errors.New("no link")
-	for _, c := range []struct {
-		ranks, failingCall int     // the share function fails at this call of each rank; 0 for none
+	for _, test := range []struct {
+		ranks, failingCall int     // Broadcast fails at this call of each rank; 0 for none
 		shift              float64 // added to the diagonal
 	}{{2, 0, 0.25}, {5, 0, 0.25}, {2, 1, 0.25}, {2, 0, -1.5}, {2, 4, 0.25}} {
 		var group sync.WaitGroup
-		for _, g := range comm.Local(c.ranks, 0) {
+		for _, local := range comm.Local(test.ranks, 0) {
 			group.Go(func() {
 				calls := 0
-				d := accel.NewDistributedMatrix(n, g.Rank(), c.ranks, func(x []float64, root int) error {
-					if calls++; calls == c.failingCall {
+				d := accel.NewDistributedMatrix(n, local.Rank(), test.ranks, func(x []float64, root int) error {
+					if calls++; calls == test.failingCall {
 						return errLink
 					}
-					return comm.BroadcastFloats(t.Context(), g, x, root)
+					return comm.BroadcastFloats(t.Context(), local, x, root)
 				})
 				fill(d)
-				d.Diagonal(func(v *float64) { *v += c.shift })
+				d.Diagonal(func(value *float64) { *value += test.shift })
 				failedPivot, pivot, err := d.Potrf()
-				if c.shift < 0 {
-					if failedPivot != 0 || pivot != entry(0, 0)+c.shift || err != nil {
-						t.Errorf("rank %d: failed pivot %d with value %v, error %v; want pivot 0", g.Rank(),
+				if test.shift < 0 {
+					if failedPivot != 0 || pivot != entry(0, 0)+test.shift || err != nil {
+						t.Errorf("rank %d: failed pivot %d with value %v, error %v; want pivot 0", local.Rank(),
 							failedPivot, pivot, err)
 					}
 					return
 				}
 				if err == nil {
 					err = d.Invert(func(i int, row []float64) {
-						for k, v := range row {
-							if v != want[i][k] && c.failingCall == 0 {
-								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", g.Rank(), c.ranks,
-									v, i, k, want[i][k])
+						for k, value := range row {
+							if value != want[i][k] && test.failingCall == 0 {
+								t.Errorf("rank %d of %d: L⁻¹ is %v at (%d, %d), want %v", local.Rank(), test.ranks,
+									value, i, k, want[i][k])
 								return
 							}
 						}
 					})
 				}
-				if c.failingCall == 0 && err != nil || c.failingCall > 0 && !errors.Is(err, errLink) {
-					t.Errorf("rank %d, failure of call %d: error %v", g.Rank(), c.failingCall, err)
+				if test.failingCall == 0 && err != nil || test.failingCall > 0 && !errors.Is(err, errLink) {
+					t.Errorf("rank %d, failure of call %d: error %v", local.Rank(), test.failingCall, err)
 				}
 			})
 		}

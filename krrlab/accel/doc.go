@@ -1,17 +1,17 @@
 // Package accel provides the hardware-dependent parts of the project: threads, the
 // BLAS and LAPACK found at run time, and facts about the machine (cores, memory,
-// bandwidth) from which a plan is made. Its subpackages have the elementwise functions
-// and the matrix products. No other package contains assembly, or calls shared
+// bandwidth) from which a plan is made. Its subpackage simd has elementwise functions, and
+// gemm has matrix products. No other package contains assembly, or calls shared
 // libraries or the operating system. Every part also has a portable form in Go, so a
 // machine without OpenBLAS runs the same program, only slower.
 //
 // # Threads
 //
 // ForEach is the only parallel loop of the project, and SetThreads the only function
-// that sets a number of threads. The BLAS has its own threads; so that Go
-// workers and BLAS threads never oversubscribe the cores, a BLAS call runs on
-// all Threads() outside ForEach and on one inside it. Hence two ways to write a
-// dense computation:
+// that sets a number of threads. The BLAS has its own threads. A BLAS call runs on all
+// Threads() outside ForEach and on one inside it, so that Go workers and BLAS threads
+// never oversubscribe the cores. There are therefore two ways to write a dense
+// computation:
 //
 //   - one large product: call blas64.Gemm outside ForEach;
 //   - many tiles, each with Go work on it (a kernel function, say): call
@@ -47,7 +47,7 @@
 // only valid operands are passed to C), and beta = 0 overwrites even NaN. (gonum v0.17's
 // Dsyrk and Ssyrk do not overwrite NaN when they form Aᵀ·A in a lower triangle: clear C
 // first if it may contain NaN.) A call into C takes about 0.2 µs. Problems that are too
-// small for that, and those with alpha = 0 or a dimension of 2³¹ or more, are solved in
+// small for this overhead, and those with alpha = 0 or a dimension of 2³¹ or more, are solved in
 // Go.
 //
 // The build tag nodl excludes the loading of shared libraries from the program. The tests

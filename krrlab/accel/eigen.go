@@ -13,8 +13,8 @@ import (
 )
 
 // Eigen returns the eigenvalues of the symmetric matrix a, in ascending order. Without eigenvectors it takes about
-// 4n³/3 flops. It runs on one thread, because with more the bits of the result would depend on their number. It
-// overwrites a; if jobz is EVCompute, the columns of a become the eigenvectors. It returns an error if ctx ends, an
+// 4n³/3 flops. Eigen runs on one thread, because with several the bits of the result would depend on their number. It
+// overwrites a. If jobz is EVCompute, the columns of a become the eigenvectors. It returns an error if ctx ends, an
 // entry is NaN or infinite, or the iteration does not converge.
 //
 // If ctx ends, Eigen returns between two panels of 32 columns of the reduction to tridiagonal form; for eigenvalues
@@ -42,11 +42,11 @@ func Eigen(ctx context.Context, jobz lapack.EVJob, a blas64.Symmetric) ([]float6
 // conquer algorithm, and allocates 2n² numbers for eigenvectors. For small n, above n = maxDivideOrder, and without a
 // library it runs gonum's routines.
 //
-// If an entry of the triangle is NaN or infinite, Dsyev sets w to NaN and returns false. The iterations of a library
-// may not terminate then, and those of gonum may return numbers.
-func (o libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
+// If an entry of the triangle is NaN or infinite, Dsyev sets w to NaN and returns false. In this case, the iterations
+// of a library may not terminate, and those of gonum may return numbers.
+func (l libraryLAPACK) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64,
 	lwork int) (ok bool) {
-	return o.dsyev(context.Background(), jobz, blas64.Symmetric{Uplo: ul, N: n, Data: a, Stride: lda},
+	return l.dsyev(context.Background(), jobz, blas64.Symmetric{Uplo: ul, N: n, Data: a, Stride: lda},
 		eigenBuffers{w, work, lwork})
 }
 
@@ -62,7 +62,7 @@ const maxDivideOrder = 46000
 
 // dsyev is Dsyev for the matrix s. It also returns false if ctx ends. It scales the matrix by a power of two and
 // normalizes the tridiagonal matrix, because gonum's own scaling panics for tiny or huge blocks.
-func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, b eigenBuffers) (ok bool) {
+func (l libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Symmetric, b eigenBuffers) (ok bool) {
 	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
 	w, work, lwork := b.w, b.work, b.lwork
 	isValid := n > 0 && (jobz == lapack.EVNone || jobz == lapack.EVCompute) && isUplo(ul) &&
@@ -75,10 +75,10 @@ func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Sy
 	}
 	maxAbs := 0.0
 	if isValid && n > 1 {
-		maxAbs = o.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
+		maxAbs = l.Dlansy(lapack.MaxAbs, ul, n, a, lda, work)
 	}
 	if maxAbs == 0 { // invalid arguments, a query of the workspace, or a zero matrix
-		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
+		return l.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
 	}
 	_, inputExponent := math.Frexp(maxAbs)
 	for i := range n {
@@ -87,14 +87,14 @@ func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Sy
 			row[j] = math.Ldexp(v, -inputExponent)
 		}
 	}
-	l, t := currentLibrary(), tridiagonal{w[:n], work[:n-1], work[n : 2*n-1]}
+	lib, t := currentLibrary(), tridiagonal{w[:n], work[:n-1], work[n : 2*n-1]}
 	if n < lapackOrder || n > maxDivideOrder {
-		l = nil
+		lib = nil
 	}
-	if l != nil {
-		ok = l.reduce(ctx, s, t)
+	if lib != nil {
+		ok = lib.reduce(ctx, s, t)
 	} else {
-		ok = o.reduce(ctx, s, t, work[2*n:lwork])
+		ok = l.reduce(ctx, s, t, work[2*n:lwork])
 	}
 	if !ok {
 		return false
@@ -104,12 +104,12 @@ func (o libraryLAPACK) dsyev(ctx context.Context, jobz lapack.EVJob, s blas64.Sy
 	case !ok:
 		return false
 	case jobz == lapack.EVNone:
-		ok = o.Implementation.Dsterf(n, t.d, t.e)
-	case l != nil:
-		ok = l.eigenvectors(ctx, s, t)
+		ok = l.Implementation.Dsterf(n, t.d, t.e)
+	case lib != nil:
+		ok = lib.eigenvectors(ctx, s, t)
 	default:
-		o.Dorgtr(ul, n, a, lda, t.tau, work[2*n:], lwork-2*n)
-		ok = o.Dsteqr(lapack.EVComp(jobz), n, t.d, t.e, a, lda, work[n:])
+		l.Dorgtr(ul, n, a, lda, t.tau, work[2*n:], lwork-2*n)
+		ok = l.Dsteqr(lapack.EVComp(jobz), n, t.d, t.e, a, lda, work[n:])
 	}
 	for i := range n {
 		w[i] = math.Ldexp(w[i], inputExponent+tridiagonalExponent)
@@ -129,7 +129,7 @@ func isFiniteTriangle(ul blas.Uplo, n int, a []float64, lda int) bool {
 	return true
 }
 
-// transpose transposes the n×n matrix a in place, by blocks that fit a cache.
+// transpose transposes the n×n matrix a in place, in blocks of nb×nb that fit a cache.
 func transpose(n int, a []float64, lda int) {
 	const nb = 32
 	for i0 := 0; i0 < n; i0 += nb {
@@ -150,19 +150,19 @@ type tridiagonal struct{ d, e, tau []float64 }
 // reduce is gonum's Dsytrd. It returns false if ctx ends between two panels of a lower triangle: with V the Householder
 // vectors of a panel of nb columns, and W the matrix that Dlatrd returns, the part of A below and right of the
 // panel becomes A − VWᵀ − WVᵀ.
-func (o libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, t tridiagonal, work []float64) bool {
+func (l libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, t tridiagonal, work []float64) bool {
 	ul, n, a, lda := s.Uplo, s.N, s.Data, s.Stride
 	d, e, tau := t.d, t.e, t.tau
-	nb := o.Ilaenv(1, "DSYTRD", string(ul), n, -1, -1, -1)
-	unblocked := max(nb, o.Ilaenv(3, "DSYTRD", string(ul), n, -1, -1, -1)) // order of the part without panels
+	nb := l.Ilaenv(1, "DSYTRD", string(ul), n, -1, -1, -1)
+	unblocked := max(nb, l.Ilaenv(3, "DSYTRD", string(ul), n, -1, -1, -1)) // order of the part without panels
 	if ul == blas.Upper || n <= unblocked || len(work) < n*nb {
-		o.Dsytrd(ul, n, a, lda, d, e, tau, work, len(work))
+		l.Dsytrd(ul, n, a, lda, d, e, tau, work, len(work))
 		return ctx.Err() == nil
 	}
 	i := 0
 	for ; i < n-unblocked && ctx.Err() == nil; i += nb {
 		panel, below := a[i*lda+i:], n-i-nb
-		o.Dlatrd(ul, n-i, nb, panel, lda, e[i:], tau[i:], work, nb)
+		l.Dlatrd(ul, n-i, nb, panel, lda, e[i:], tau[i:], work, nb)
 		blas64.Implementation().Dsyr2k(ul, blas.NoTrans, below, nb, -1, panel[nb*lda:], lda, work[nb*nb:], nb, 1,
 			panel[nb*lda+nb:], lda)
 		for j := i; j < i+nb; j++ {
@@ -172,7 +172,7 @@ func (o libraryLAPACK) reduce(ctx context.Context, s blas64.Symmetric, t tridiag
 	if ctx.Err() != nil {
 		return false
 	}
-	o.Dsytd2(ul, n-i, a[i*lda+i:], lda, d[i:], e[i:], tau[i:])
+	l.Dsytd2(ul, n-i, a[i*lda+i:], lda, d[i:], e[i:], tau[i:])
 	return true
 }
 
@@ -183,20 +183,21 @@ func (l *Library) reduce(ctx context.Context, s blas64.Symmetric, t tridiagonal)
 	const nb = 32 // columns of a panel in dsytrd
 	n, a, lda, uplo := s.N, s.Data, s.Stride, flipUplo(s.Uplo)
 	work, panels := make([]float64, n*nb), (n-1)/nb
-	for p := range panels {
+	for panel := range panels {
 		if ctx.Err() != nil {
 			return false
 		}
 		// The part of the matrix that is not reduced yet begins at row and column start, its panel at column
 		// panelColumn, and the part without the panel at row and column trailing.
-		panelColumn, start, trailing, neighbor := p*nb, p*nb, (p+1)*nb, 1
+		panelColumn, start, trailing, neighbor := panel*nb, panel*nb, (panel+1)*nb, 1
 		if uplo == 'U' {
-			panelColumn, start, trailing, neighbor = n-(p+1)*nb, 0, 0, -1
+			panelColumn, start, trailing, neighbor = n-(panel+1)*nb, 0, 0, -1
 		}
-		order := n - p*nb
-		fortran(l, routine[float64]{l.dlatrd, "ciipipppi", [4]byte{uplo}, [6]int{order, nb, lda, n}, 0, 0},
+		order := n - panel*nb
+		callFortran(l, routine[float64]{l.dlatrd, "ciipipppi", [4]byte{uplo}, [6]int{order, nb, lda, n}, 0, 0},
 			a[start*(lda+1):], t.e[start:], t.tau[start:], work)
-		fortran(l, routine[float64]{l.dsyr2k, "cciiapipibpi", [4]byte{uplo, 'N'}, [6]int{order - nb, nb, lda, n, lda},
+		callFortran(l, routine[float64]{l.dsyr2k, "cciiapipibpi", [4]byte{uplo, 'N'}, [6]int{order - nb, nb, lda, n,
+			lda},
 			-1, 1}, a[panelColumn*lda+trailing:], work[trailing-start:], a[trailing*(lda+1):])
 		for j := panelColumn; j < panelColumn+nb; j++ {
 			t.d[j], a[j*lda+j+neighbor] = a[j*lda+j], t.e[min(j, j+neighbor)]
@@ -206,7 +207,7 @@ func (l *Library) reduce(ctx context.Context, s blas64.Symmetric, t tridiagonal)
 	if uplo == 'U' {
 		start = 0
 	}
-	fortran(l, routine[float64]{l.dsytd2, "cipipppo", [4]byte{uplo}, [6]int{n - panels*nb, lda}, 0, 0},
+	callFortran(l, routine[float64]{l.dsytd2, "cipipppo", [4]byte{uplo}, [6]int{n - panels*nb, lda}, 0, 0},
 		a[start*(lda+1):], t.d[start:], t.e[start:], t.tau[start:])
 	return true
 }
@@ -222,7 +223,8 @@ func (l *Library) eigenvectors(ctx context.Context, s blas64.Symmetric, t tridia
 	n, a, lda := s.N, s.Data, s.Stride
 	z, work := make([]float64, n*n), make([]float64, n*n+4*n+1)
 	integers := make([]float64, (3+5*n)/2+1) // memory for 3+5n integers of 32 bits
-	if fortran(l, routine[float64]{l.dstedc, "cipppipipio", [4]byte{'I'}, [6]int{n, n, len(work), 3 + 5*n}, 0, 0}, t.d,
+	if callFortran(l, routine[float64]{l.dstedc, "cipppipipio", [4]byte{'I'}, [6]int{n, n, len(work), 3 + 5*n}, 0, 0},
+		t.d,
 		t.e, z, work, integers) != 0 {
 		return false
 	}
@@ -234,7 +236,7 @@ func (l *Library) eigenvectors(ctx context.Context, s blas64.Symmetric, t tridia
 		if ctx.Err() != nil {
 			return false
 		}
-		fortran(l, routine[float64]{address, "cciiipippipio", [4]byte{'L', 'N'},
+		callFortran(l, routine[float64]{address, "cciiipippipio", [4]byte{'L', 'N'},
 			[6]int{n - 1, min(eigenvectorsPerCall, n-k), n - 1, lda, n, len(work)}, 0, 0}, reflectors, t.tau,
 			z[k*n+firstRow:], work)
 	}
@@ -257,36 +259,36 @@ const dropThreshold = 0x1p-400
 // Dsterf calls gonum's Dsterf, the root-free QL or QR iteration. Before that it scales the matrix by a power of two and
 // sets entries below 2⁻⁴⁰⁰ times the largest to 0, because gonum's own scaling panics for tiny or huge blocks.
 func Dsterf(diag, off []float64) bool {
-	e, ok := normalize(diag, off)
+	exponent, ok := normalize(diag, off)
 	if !ok || !(gonum.Implementation{}).Dsterf(len(diag), diag, off) {
 		return false
 	}
-	for i, v := range diag {
-		diag[i] = math.Ldexp(v, e)
+	for i, scaled := range diag {
+		diag[i] = math.Ldexp(scaled, exponent)
 	}
 	return true
 }
 
 // normalize multiplies a tridiagonal matrix by 2^−e, so that its largest entry is at least ½ and below 1, and then sets
-// entries below dropThreshold to 0. It returns e, which is 0 for a zero matrix. If a number is not finite, ok is false
-// and the matrix is not changed.
-func normalize(diag, off []float64) (e int, ok bool) {
+// entries below dropThreshold to 0. It returns the exponent e, which is 0 for a zero matrix. If a number is not finite,
+// ok is false and the matrix is not changed.
+func normalize(diag, off []float64) (exponent int, ok bool) {
 	var maxAbs float64
-	for _, list := range [][]float64{diag, off} {
-		for _, v := range list {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+	for _, entries := range [][]float64{diag, off} {
+		for _, entry := range entries {
+			if math.IsNaN(entry) || math.IsInf(entry, 0) {
 				return 0, false
 			}
-			maxAbs = max(maxAbs, math.Abs(v))
+			maxAbs = max(maxAbs, math.Abs(entry))
 		}
 	}
-	_, e = math.Frexp(maxAbs)
-	for _, list := range [][]float64{diag, off} {
-		for i, v := range list {
-			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < dropThreshold {
-				list[i] = 0
+	_, exponent = math.Frexp(maxAbs)
+	for _, entries := range [][]float64{diag, off} {
+		for i, entry := range entries {
+			if entries[i] = math.Ldexp(entry, -exponent); math.Abs(entries[i]) < dropThreshold {
+				entries[i] = 0
 			}
 		}
 	}
-	return e, true
+	return exponent, true
 }

@@ -16,14 +16,14 @@ import (
 
 // TestDsyev compares OpenBLAS's eigenvalues with gonum's, and checks the eigenvectors by their residuals and norms.
 func TestDsyev(t *testing.T) {
-	g := rand.New(rand.NewPCG(15, 16))
+	random := rand.New(rand.NewPCG(15, 16))
 	useBLAS(t, requireOpenBLAS(t))
 	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range append(orders[1:], eigenvectorsPerCall+8) { // the last order needs two calls for the eigenvectors
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
-			ld := n + g.IntN(4)
-			a0 := randomDefinite(g, n, ld)
-			stored := slices.Clone(a0)
+			ld := n + random.IntN(4)
+			symmetric := randomDefinite(random, n, ld)
+			stored := slices.Clone(symmetric)
 			for i := range n { // the other triangle must not be read
 				for j := range n {
 					if i != j && (ul == blas.Upper) != (j > i) {
@@ -34,35 +34,35 @@ func TestDsyev(t *testing.T) {
 			workspaceSize := []float64{0}
 			ours.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, workspaceSize, -1)
 			work := make([]float64, int(workspaceSize[0]))
-			w, want := make([]float64, n), make([]float64, n)
-			v := slices.Clone(stored)
-			if !ours.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
+			values, want := make([]float64, n), make([]float64, n)
+			vectors := slices.Clone(stored)
+			if !ours.Dsyev(lapack.EVCompute, ul, n, vectors, ld, values, work, len(work)) {
 				t.Fatal("not ok")
 			}
 			if !ref.Dsyev(lapack.EVNone, ul, n, slices.Clone(stored), ld, want, work, len(work)) {
 				t.Fatal("gonum's is not ok")
 			}
-			if err := near(w, want, 1e-12); err != nil {
+			if err := near(values, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: eigenvalues: %v", n, ul, err)
 			}
-			values := make([]float64, n)
-			if !ours.Dsyev(lapack.EVNone, ul, n, slices.Clone(stored), ld, values, work, len(work)) {
+			valuesAlone := make([]float64, n)
+			if !ours.Dsyev(lapack.EVNone, ul, n, slices.Clone(stored), ld, valuesAlone, work, len(work)) {
 				t.Fatal("not ok")
 			}
-			if err := near(values, want, 1e-12); err != nil {
+			if err := near(valuesAlone, want, 1e-12); err != nil {
 				t.Fatalf("n = %d, %c: eigenvalues alone: %v", n, ul, err)
 			}
 			for column := range n { // A·v = w·v and vᵀ·v = 1 for each column v
 				norm := 0.0
 				for i := range n {
-					s := 0.0
+					sum := 0.0
 					for j := range n {
-						s += a0[i*ld+j] * v[j*ld+column]
+						sum += symmetric[i*ld+j] * vectors[j*ld+column]
 					}
-					if d := math.Abs(s - w[column]*v[i*ld+column]); d > 1e-11 {
-						t.Fatalf("n = %d, %c: eigenvector %d: residual %.3g", n, ul, column, d)
+					if residual := math.Abs(sum - values[column]*vectors[i*ld+column]); residual > 1e-11 {
+						t.Fatalf("n = %d, %c: eigenvector %d: residual %.3g", n, ul, column, residual)
 					}
-					norm += v[i*ld+column] * v[i*ld+column]
+					norm += vectors[i*ld+column] * vectors[i*ld+column]
 				}
 				if math.Abs(norm-1) > 1e-11 {
 					t.Fatalf("n = %d: eigenvector %d has squared norm %v", n, column, norm)
@@ -76,8 +76,8 @@ func TestDsyev(t *testing.T) {
 func TestEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := blas64.Symmetric{Uplo: blas.Lower, N: 2, Stride: 2, Data: []float64{2, 0, 1, 2}}
-	if v, err := Eigen(ctx, lapack.EVNone, a); err != nil || math.Abs(v[0]-1)+math.Abs(v[1]-3) > 1e-15 {
-		t.Errorf("eigenvalues %v, error %v", v, err)
+	if values, err := Eigen(ctx, lapack.EVNone, a); err != nil || math.Abs(values[0]-1)+math.Abs(values[1]-3) > 1e-15 {
+		t.Errorf("eigenvalues %v, error %v", values, err)
 	}
 	cancel()
 	if _, err := Eigen(ctx, lapack.EVNone, a); err == nil {
@@ -88,25 +88,25 @@ func TestEigen(t *testing.T) {
 // TestEigenRange checks eigenvalues and eigenvectors of very small and very large matrices of rank two.
 func TestEigenRange(t *testing.T) {
 	const n = 40
-	for _, size := range []float64{1e-300, 1e-200, 1e-125, 1, 1e200} {
+	for _, scale := range []float64{1e-300, 1e-200, 1e-125, 1, 1e200} {
 		for _, job := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
 			a := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
-			for i := range n { // eigenvalues n·size, and size/1e130 in a block of its own
+			for i := range n { // eigenvalues (n−1)·scale, and scale/1e130 in a separate block
 				for j := range n {
-					a.Data[i*n+j] = size
+					a.Data[i*n+j] = scale
 				}
 			}
 			for i := range n {
 				a.Data[i*n+n-1], a.Data[(n-1)*n+i] = 0, 0
 			}
-			a.Data[n*n-1] = size * 1e-130
-			v, err := Eigen(t.Context(), job, a)
-			if err != nil || math.Abs(v[n-1]/size-(n-1)) > 1e-12 || math.Abs(v[0]/size) > 1e-12 {
-				t.Errorf("size %g, %c: %v, %v", size, job, v, err)
+			a.Data[n*n-1] = scale * 1e-130
+			values, err := Eigen(t.Context(), job, a)
+			if err != nil || math.Abs(values[n-1]/scale-(n-1)) > 1e-12 || math.Abs(values[0]/scale) > 1e-12 {
+				t.Errorf("size %g, %c: %v, %v", scale, job, values, err)
 				continue
 			}
 			if job == lapack.EVCompute && math.Abs(math.Abs(a.Data[n-1])-1/math.Sqrt(n-1)) > 1e-12 {
-				t.Errorf("size %g: the eigenvector begins with %g", size, a.Data[n-1])
+				t.Errorf("size %g: the eigenvector begins with %g", scale, a.Data[n-1])
 			}
 		}
 	}
@@ -120,10 +120,11 @@ func TestDsyevNotFinite(t *testing.T) {
 			for _, jobz := range []lapack.EVJob{lapack.EVNone, lapack.EVCompute} {
 				for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 					for _, position := range []int{0, (n - 1) * n, n*n - 1} {
-						a, w, work := waveMatrix[float64](n, n), make([]float64, n), make([]float64, 3*n)
+						a, values, work := waveMatrix[float64](n, n), make([]float64, n), make([]float64, 3*n)
 						a[position] = bad
-						if (libraryLAPACK{}).Dsyev(jobz, blas.Lower, n, a, n, w, work, len(work)) || w[0] == w[0] {
-							t.Errorf("n = %d, %v at %d: eigenvalues %v", n, bad, position, w)
+						if (libraryLAPACK{}).Dsyev(jobz, blas.Lower, n, a, n, values, work, len(work)) ||
+							values[0] == values[0] {
+							t.Errorf("n = %d, %v at %d: eigenvalues %v", n, bad, position, values)
 						}
 					}
 				}
@@ -150,36 +151,37 @@ func (c *countdownContext) Err() error {
 // panels if the context is canceled.
 func TestEigenCanceled(t *testing.T) {
 	useBLAS(t, nil)
-	g := rand.New(rand.NewPCG(3, 4))
+	random := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 31, 33, 130, 200} {
-		a, ld := randomDefinite(g, n, n+1), n+1
+		a, ld := randomDefinite(random, n, n+1), n+1
 		workspaceSize := []float64{0}
 		ref := libraryLAPACK{}
 		ref.Dsyev(lapack.EVNone, blas.Lower, n, nil, ld, nil, workspaceSize, -1)
 		lwork := int(workspaceSize[0]) - 2*n
-		var parts [2][]float64
-		for k := range parts {
-			b, d, e := slices.Clone(a), make([]float64, n), make([]float64, n)
+		var reductions [2][]float64
+		for k := range reductions {
+			reduced, diagonal, subdiagonal := slices.Clone(a), make([]float64, n), make([]float64, n)
 			tau, work := make([]float64, n), make([]float64, lwork)
 			if k == 0 {
-				ref.Dsytrd(blas.Lower, n, b, ld, d, e[:n-1], tau[:n-1], work, lwork)
-			} else if s := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: b, Stride: ld}); !ref.reduce(t.Context(), s,
-				tridiagonal{d, e[:n-1], tau[:n-1]}, work) {
+				ref.Dsytrd(blas.Lower, n, reduced, ld, diagonal, subdiagonal[:n-1], tau[:n-1], work, lwork)
+			} else if symmetric := (blas64.Symmetric{Uplo: blas.Lower, N: n, Data: reduced,
+				Stride: ld}); !ref.reduce(t.Context(), symmetric,
+				tridiagonal{diagonal, subdiagonal[:n-1], tau[:n-1]}, work) {
 				t.Fatal("the reduction was canceled")
 			}
-			parts[k] = slices.Concat(b, d, e, tau)
+			reductions[k] = slices.Concat(reduced, diagonal, subdiagonal, tau)
 		}
-		if !slices.Equal(parts[0], parts[1]) {
+		if !slices.Equal(reductions[0], reductions[1]) {
 			t.Errorf("n = %d: the reduction differs from gonum's", n)
 		}
 	}
 	const n = 200
-	a := randomDefinite(g, n, n)
-	ended := slices.Clone(a)
+	a := randomDefinite(random, n, n)
+	overwritten := slices.Clone(a)
 	_, err := Eigen(&countdownContext{t.Context(), 4}, lapack.EVNone, blas64.Symmetric{Uplo: blas.Lower, N: n,
-		Data: ended, Stride: n})
-	if !errors.Is(err, context.Canceled) || slices.Equal(ended, a) || ended[(n-3)*n+n-4] == 0 {
-		t.Errorf("canceled at the fifth check: error %v, matrix changed %v", err, !slices.Equal(ended, a))
+		Data: overwritten, Stride: n})
+	if !errors.Is(err, context.Canceled) || slices.Equal(overwritten, a) || overwritten[(n-3)*n+n-4] == 0 {
+		t.Errorf("canceled at the fifth check: error %v, matrix changed %v", err, !slices.Equal(overwritten, a))
 	}
 }
 
@@ -193,7 +195,7 @@ func TestOpenBLASEigenvectorsCanceled(t *testing.T) {
 		for calls := range checks + 1 {
 			a := blas64.Symmetric{Uplo: ul, N: n, Data: randomDefinite(rand.New(rand.NewPCG(3, 4)), n, n), Stride: n}
 			_, err := Eigen(&countdownContext{t.Context(), calls}, lapack.EVCompute, a)
-			if ended := calls < checks; errors.Is(err, context.Canceled) != ended {
+			if isCanceled := calls < checks; errors.Is(err, context.Canceled) != isCanceled {
 				t.Errorf("%c, canceled at check %d of %d: error %v", ul, calls, checks, err)
 			}
 		}

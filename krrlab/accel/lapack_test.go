@@ -11,21 +11,21 @@ import (
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// randomDefinite draws a symmetric positive definite matrix G·Gᵀ/n + I/10 with row stride ld. Both triangles are
-// stored.
-func randomDefinite(g *rand.Rand, n, ld int) []float64 {
-	f := make([]float64, n*n)
-	for i := range f {
-		f[i] = g.NormFloat64()
+// randomDefinite draws a symmetric positive definite matrix FFᵀ/n + I/10, F with normal entries, with row stride ld.
+// Both triangles are stored.
+func randomDefinite(random *rand.Rand, n, ld int) []float64 {
+	factor := make([]float64, n*n)
+	for i := range factor {
+		factor[i] = random.NormFloat64()
 	}
 	a := make([]float64, max(0, (n-1)*ld+n))
 	for i := range n {
 		for j := range n {
-			s := 0.0
+			sum := 0.0
 			for k := range n {
-				s += f[i*n+k] * f[j*n+k]
+				sum += factor[i*n+k] * factor[j*n+k]
 			}
-			if a[i*ld+j] = s / float64(n); i == j {
+			if a[i*ld+j] = sum / float64(n); i == j {
 				a[i*ld+j] += 0.1
 			}
 		}
@@ -39,13 +39,13 @@ var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 // TestDpotrf compares OpenBLAS's Cholesky factor with gonum's, and checks that a matrix that is not positive definite
 // is refused.
 func TestDpotrf(t *testing.T) {
-	g := rand.New(rand.NewPCG(11, 12))
+	random := rand.New(rand.NewPCG(11, 12))
 	useBLAS(t, requireOpenBLAS(t))
 	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
-			ld := n + 1 + g.IntN(4)
-			a := randomDefinite(g, n, ld)
+			ld := n + 1 + random.IntN(4)
+			a := randomDefinite(random, n, ld)
 			want := slices.Clone(a)
 			if ok, refOK := ours.Dpotrf(ul, n, a, ld), ref.Dpotrf(ul, n, want, ld); !ok || !refOK {
 				t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, refOK)
@@ -57,13 +57,13 @@ func TestDpotrf(t *testing.T) {
 				continue
 			}
 			for _, bad := range []float64{-1, nan, math.Inf(-1)} { // not definite
-				a = randomDefinite(g, n, ld)
+				a = randomDefinite(random, n, ld)
 				a[(n-1)*ld+n-1] = bad
 				if ours.Dpotrf(ul, n, a, ld) {
 					t.Errorf("n = %d: no failure with a_nn = %v", n, bad)
 				}
 			}
-			a = randomDefinite(g, n, ld)
+			a = randomDefinite(random, n, ld)
 			if n > 1 {
 				a[ld], a[1] = nan, nan
 				if ours.Dpotrf(ul, n, a, ld) {
@@ -77,22 +77,22 @@ func TestDpotrf(t *testing.T) {
 // TestDtrtri compares OpenBLAS's triangular inverse with gonum's, and checks that a singular matrix is refused
 // unchanged.
 func TestDtrtri(t *testing.T) {
-	g := operandSource[float64]{rand.New(rand.NewPCG(13, 14))}
+	source := operandSource[float64]{rand.New(rand.NewPCG(13, 14))}
 	useBLAS(t, requireOpenBLAS(t))
 	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
-			for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
-				a, ld := g.triangle(ul, d, n)
+			for _, diag := range []blas.Diag{blas.NonUnit, blas.Unit} {
+				a, ld := source.triangle(ul, diag, n)
 				want := slices.Clone(a)
-				if ok, refOK := ours.Dtrtri(ul, d, n, a, ld), ref.Dtrtri(ul, d, n, want, ld); !ok || !refOK {
+				if ok, refOK := ours.Dtrtri(ul, diag, n, a, ld), ref.Dtrtri(ul, diag, n, want, ld); !ok || !refOK {
 					t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, refOK)
 				}
 				if err := near(a, want, 1e-12); err != nil {
-					t.Fatalf("n = %d, %c%c: %v", n, ul, d, err)
+					t.Fatalf("n = %d, %c%c: %v", n, ul, diag, err)
 				}
 			}
-			a, ld := g.triangle(ul, blas.NonUnit, n)
+			a, ld := source.triangle(ul, blas.NonUnit, n)
 			a[(n/2)*ld+n/2] = 0
 			want := slices.Clone(a)
 			if ours.Dtrtri(ul, blas.NonUnit, n, a, ld) {
@@ -111,28 +111,38 @@ func TestLapackMisuse(t *testing.T) {
 	ours, ref := libraryLAPACK{}, gonum.Implementation{}
 	const n = 40
 	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
-		for _, m := range []int{-1, n} {
+		for _, order := range []int{-1, n} {
 			for _, ld := range []int{n - 1, n} {
-				for _, short := range []int{0, 1} {
+				for _, missing := range []int{0, 1} {
 					for _, lwork := range []int{3*n - 2, 3 * n} {
-						a := make([]float64, n*n-short)
+						a := make([]float64, n*n-missing)
 						for i := 0; i < len(a); i += n + 1 {
 							a[i] = 1
 						}
-						w, work := make([]float64, n-short), make([]float64, 3*n-short)
-						for i, f := range []func(l lapack.Float64){
-							func(l lapack.Float64) { l.Dpotrf(ul, m, slices.Clone(a), ld) },
-							func(l lapack.Float64) { l.Dtrtri(ul, blas.NonUnit, m, slices.Clone(a), ld) },
-							func(l lapack.Float64) { l.Dtrtri(blas.Lower, 'Y', m, slices.Clone(a), ld) },
-							func(l lapack.Float64) {
-								l.Dsyev(lapack.EVCompute, ul, m, slices.Clone(a), ld, w, work, lwork)
+						values, work := make([]float64, n-missing), make([]float64, 3*n-missing)
+						for i, call := range []func(implementation lapack.Float64){
+							func(implementation lapack.Float64) {
+								implementation.Dpotrf(ul, order, slices.Clone(a),
+									ld)
 							},
-							func(l lapack.Float64) { l.Dsyev('Q', ul, m, slices.Clone(a), ld, w, work, lwork) },
+							func(implementation lapack.Float64) {
+								implementation.Dtrtri(ul, blas.NonUnit, order, slices.Clone(a), ld)
+							},
+							func(implementation lapack.Float64) {
+								implementation.Dtrtri(blas.Lower, 'Y', order, slices.Clone(a), ld)
+							},
+							func(implementation lapack.Float64) {
+								implementation.Dsyev(lapack.EVCompute, ul, order, slices.Clone(a), ld, values, work,
+									lwork)
+							},
+							func(implementation lapack.Float64) {
+								implementation.Dsyev('Q', ul, order, slices.Clone(a), ld, values, work, lwork)
+							},
 						} {
-							got, want := panicOf(func() { f(ours) }), panicOf(func() { f(ref) })
+							got, want := panicOf(func() { call(ours) }), panicOf(func() { call(ref) })
 							if got != want {
 								t.Errorf("case %d %c m=%d ld=%d short=%d lwork=%d: panics with %v, gonum's with %v", i,
-									ul, m, ld, short, lwork, got, want)
+									ul, order, ld, missing, lwork, got, want)
 							}
 						}
 					}
@@ -145,26 +155,26 @@ func TestLapackMisuse(t *testing.T) {
 // TestSpotrfBackwardError checks L·Lᵀ = A + E with |E| ≤ 2·n·u·|L|·|L|ᵀ, element by element.
 func TestSpotrfBackwardError(t *testing.T) {
 	onEachBLAS(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(19, 20))
+		random := rand.New(rand.NewPCG(19, 20))
 		const n = 150
-		a := randomDefinite(g, n, n)
-		f := make([]float32, n*n)
+		a := randomDefinite(random, n, n)
+		factor := make([]float32, n*n)
 		for i, v := range a {
-			f[i] = float32(v)
+			factor[i] = float32(v)
 		}
-		a32 := slices.Clone(f)
-		if !Spotrf(n, f, n) {
+		a32 := slices.Clone(factor)
+		if !Spotrf(n, factor, n) {
 			t.Fatal("not ok")
 		}
 		for i := range n {
 			for j := range i + 1 {
-				s, abs := 0.0, 0.0
+				sum, absSum := 0.0, 0.0
 				for k := range j + 1 {
-					p := float64(f[i*n+k]) * float64(f[j*n+k])
-					s, abs = s+p, abs+math.Abs(p)
+					product := float64(factor[i*n+k]) * float64(factor[j*n+k])
+					sum, absSum = sum+product, absSum+math.Abs(product)
 				}
-				if backward := math.Abs(s - float64(a32[i*n+j])); backward > 2*n*0x1p-24*abs {
-					t.Fatalf("(%d, %d): error %.3g, bound %.3g", i, j, backward, 2*n*0x1p-24*abs)
+				if backward := math.Abs(sum - float64(a32[i*n+j])); backward > 2*n*0x1p-24*absSum {
+					t.Fatalf("(%d, %d): error %.3g, bound %.3g", i, j, backward, 2*n*0x1p-24*absSum)
 				}
 			}
 		}
@@ -174,27 +184,27 @@ func TestSpotrfBackwardError(t *testing.T) {
 // TestSpotrfFails checks that a matrix with a zero row and column is refused, and that invalid arguments panic.
 func TestSpotrfFails(t *testing.T) {
 	onEachBLAS(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(21, 22))
+		random := rand.New(rand.NewPCG(21, 22))
 		for _, n := range []int{5, 40, 200} {
 			for _, position := range []int{0, n / 2, n - 1} {
-				f := make([]float32, n*n)
-				for i, v := range randomDefinite(g, n, n) {
-					if f[i] = float32(v); i/n == position || i%n == position {
-						f[i] = 0
+				factor := make([]float32, n*n)
+				for i, v := range randomDefinite(random, n, n) {
+					if factor[i] = float32(v); i/n == position || i%n == position {
+						factor[i] = 0
 					}
 				}
-				if Spotrf(n, f, n) {
+				if Spotrf(n, factor, n) {
 					t.Errorf("n = %d: no failure with zeros in row and column %d", n, position)
 				}
 			}
 		}
-		for _, f := range []func(){
+		for _, factor := range []func(){
 			func() { Spotrf(-1, nil, 1) },
 			func() { Spotrf(3, make([]float32, 9), 2) },
 			func() { Spotrf(3, make([]float32, 8), 3) },
 			func() { Spotrf(0, nil, 0) },
 		} {
-			if panicOf(f) == nil {
+			if panicOf(factor) == nil {
 				t.Error("misuse does not panic")
 			}
 		}

@@ -18,9 +18,9 @@ import (
 func MeasureRate(ctx context.Context, window time.Duration, work float64, f func()) (rate float64) {
 	f()
 	for start := time.Now(); ctx.Err() == nil && (rate == 0 || time.Since(start) < window); {
-		t := time.Now()
+		callStart := time.Now()
 		f()
-		rate = max(rate, work/max(time.Since(t).Seconds(), 1e-9))
+		rate = max(rate, work/max(time.Since(callStart).Seconds(), 1e-9))
 	}
 	return rate
 }
@@ -31,36 +31,37 @@ func MeasureRate(ctx context.Context, window time.Duration, work float64, f func
 // larger than the caches. ReadRate returns 0 if ctx is done first.
 func ReadRate(ctx context.Context, bytes int, window time.Duration) float64 {
 	const wordBytes, blockBytes = 8, 16 << 20
-	if a := MemoryAvailable(); a > 0 {
-		bytes = min(bytes, max(8<<20, int(a/8)))
+	if available := MemoryAvailable(); available > 0 {
+		bytes = min(bytes, max(8<<20, int(available/8)))
 	}
 	buf := make([]uint64, bytes/wordBytes)
 	words, offset := min(blockBytes, bytes)/wordBytes, 0
 	threadWords := (words + Threads() - 1) / Threads()
-	sweep := func(f func(s []uint64)) {
+	sweep := func(read func(data []uint64)) {
 		block := buf[offset : offset+words]
 		// A done ctx ends the measurement between sweeps.
 		_ = ForEach(context.Background(), Threads(), func(_, i int) {
-			f(block[min(i*threadWords, words):min((i+1)*threadWords, words)])
+			read(block[min(i*threadWords, words):min((i+1)*threadWords, words)])
 		})
 		if offset += words; offset+words > len(buf) {
 			offset = 0
 		}
 	}
 	for range len(buf) / words {
-		sweep(func(s []uint64) { // the thread that reads a part also writes it first
-			for i := range s {
-				s[i] = uint64(i)
+		sweep(func(data []uint64) { // the thread that reads a part also writes it first
+			for i := range data {
+				data[i] = uint64(i)
 			}
 		})
 	}
-	return MeasureRate(ctx, window, float64(words*wordBytes), func() { sweep(func(s []uint64) { sink.Add(sum(s)) }) })
+	return MeasureRate(ctx, window, float64(words*wordBytes),
+		func() { sweep(func(data []uint64) { sink.Add(sum(data)) }) })
 }
 
 // sink keeps sums from being optimized away.
 var sink atomic.Uint64
 
-// sum adds up s in four streams, as loops over tiles read several rows at a time.
+// sum adds up s in four streams, because loops over tiles also read several rows at a time.
 func sum(s []uint64) uint64 {
 	var a, b, c, d uint64
 	n := len(s) / 32 * 8
@@ -89,8 +90,9 @@ func GemmRate32(ctx context.Context, n int, window time.Duration) float64 {
 	return gemmRate(ctx, "GemmRate32", float32Routines(blas32.Implementation()), n, window)
 }
 
-// gemmRate measures the routine blasOf.gemm; name is the name of the calling function for panics.
-func gemmRate[T real](ctx context.Context, name string, blasOf level3Routines[T], n int, window time.Duration) float64 {
+// gemmRate measures the routine routines.gemm; name is the name of the calling function for panics.
+func gemmRate[T float](ctx context.Context, name string, routines level3Routines[T], n int,
+	window time.Duration) float64 {
 	if n < 1 {
 		panic(fmt.Sprintf("accel: %s: n = %d < 1", name, n))
 	}
@@ -99,6 +101,6 @@ func gemmRate[T real](ctx context.Context, name string, blasOf level3Routines[T]
 		a[i], b[i] = T(i%7), T(i%7)/2
 	}
 	return MeasureRate(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
-		blasOf.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+		routines.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
 	})
 }

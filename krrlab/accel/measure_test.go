@@ -11,32 +11,33 @@ import (
 // that the fastest call gives the rate, and that a canceled context gives no rate.
 func TestMeasureRate(t *testing.T) {
 	calls := 0
-	if r := MeasureRate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(r > 0 && r <= 1e6) {
-		t.Errorf("%d calls, rate %g", calls, r)
+	if rate := MeasureRate(t.Context(), 0, 1e-3, func() { calls++ }); calls != 2 || !(rate > 0 && rate <= 1e6) {
+		t.Errorf("%d calls, rate %g", calls, rate)
 	}
 	const window, slowCall = 20 * time.Millisecond, 50 * time.Millisecond
 	calls = 0
-	r := MeasureRate(t.Context(), window, 1, func() {
+	rate := MeasureRate(t.Context(), window, 1, func() {
 		if calls++; calls != 2 {
 			time.Sleep(slowCall)
 		}
 	})
-	if calls == 3 && !(r > 1/window.Seconds()) { // a slow second call fills the window and is the only one that is timed
-		t.Errorf("rate %g, of a call within the window: want more than %g", r, 1/window.Seconds())
+	// A slow second call fills the window and is the only one that is timed.
+	if calls == 3 && !(rate > 1/window.Seconds()) {
+		t.Errorf("rate %g, of a call within the window: want more than %g", rate, 1/window.Seconds())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	rates := func() []float64 {
 		return []float64{ReadRate(ctx, 1<<16, 0), GemmRate32(ctx, 20, 0), GemmRate64(ctx, 20, 0), TouchRate(ctx, 1<<16)}
 	}
-	for i, r := range rates() {
-		if !(r > 0) {
-			t.Errorf("rate %d is %g", i, r)
+	for i, rate := range rates() {
+		if !(rate > 0) {
+			t.Errorf("rate %d is %g", i, rate)
 		}
 	}
 	cancel()
-	for i, r := range rates() {
-		if r != 0 {
-			t.Errorf("rate %d of a context that is done is %g", i, r)
+	for i, rate := range rates() {
+		if rate != 0 {
+			t.Errorf("rate %d of a context that is done is %g", i, rate)
 		}
 	}
 	if panicOf(func() { GemmRate32(ctx, 0, 0) }) == nil {

@@ -94,10 +94,10 @@ func (m machine) memoryShare(processes int) (int64, string) {
 // memoryAvailable is MemoryAvailable for the machine m.
 func (m machine) memoryAvailable() int64 {
 	available, isKnown := m.kilobyteField("/proc/meminfo", "MemAvailable:")
-	meminfo := isKnown
+	hasMeminfo := isKnown
 	rss, _ := m.kilobyteField("/proc/self/status", "VmRSS:")
 	for i, l := range m.allLimits() {
-		if i == 0 && l.source == physicalSource && meminfo {
+		if i == 0 && l.source == physicalSource && hasMeminfo {
 			continue
 		}
 		if remaining := l.bytes - max(l.used, rss); !isKnown || remaining < available {
@@ -122,8 +122,8 @@ func (m machine) peakRSS() int64 {
 	if peak, ok := m.kilobyteField("/proc/self/status", "VmHWM:"); ok {
 		return peak
 	}
-	b, _ := m.maxRSS()
-	return b
+	bytes, _ := m.maxRSS()
+	return bytes
 }
 
 // physicalSource is the source of the limit that is the memory of the machine.
@@ -134,8 +134,8 @@ func (m machine) allLimits() []limit {
 	var all []limit
 	if total, ok := m.kilobyteField("/proc/meminfo", "MemTotal:"); ok {
 		all = append(all, limit{bytes: total, source: physicalSource})
-	} else if b := m.physical(); b > 0 {
-		all = append(all, limit{bytes: int64(b), source: physicalSource})
+	} else if bytes := m.physical(); bytes > 0 {
+		all = append(all, limit{bytes: int64(bytes), source: physicalSource})
 	}
 	all = append(all, m.cgroupLimits()...)
 	return append(all, m.ownLimits()...)
@@ -161,9 +161,9 @@ func ConfigureGC() {
 	if current := debug.SetMemoryLimit(-1); current < math.MaxInt64 && current != ownMemoryLimit.Load() {
 		return
 	}
-	if b, _ := MemoryLimit(); b > 0 {
-		ownMemoryLimit.Store(b / 10 * 9)
-		debug.SetMemoryLimit(b / 10 * 9)
+	if bytes, _ := MemoryLimit(); bytes > 0 {
+		ownMemoryLimit.Store(bytes / 10 * 9)
+		debug.SetMemoryLimit(bytes / 10 * 9)
 	}
 }
 
@@ -198,8 +198,8 @@ func setGCPercent() {
 
 // goLimit returns the value of GOMEMLIMIT in the runtime, unless it is unset or was set by ConfigureGC.
 func goLimit() []limit {
-	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != ownMemoryLimit.Load() {
-		return []limit{{bytes: b, source: "GOMEMLIMIT", perProcess: true}}
+	if bytes := debug.SetMemoryLimit(-1); bytes < math.MaxInt64 && bytes != ownMemoryLimit.Load() {
+		return []limit{{bytes: bytes, source: "GOMEMLIMIT", perProcess: true}}
 	}
 	return nil
 }
@@ -209,9 +209,9 @@ func goLimit() []limit {
 func integerField(text, name string) (int64, bool) {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name); ok {
-			if f := strings.Fields(value); len(f) > 0 {
-				n, err := strconv.ParseInt(f[0], 10, 64)
-				return n, err == nil
+			if fields := strings.Fields(value); len(fields) > 0 {
+				number, err := strconv.ParseInt(fields[0], 10, 64)
+				return number, err == nil
 			}
 		}
 	}
@@ -220,8 +220,8 @@ func integerField(text, name string) (int64, bool) {
 
 // kilobyteField returns, in bytes, the value of a field that a file states in kB; ok is false if there is none.
 func (m machine) kilobyteField(file, name string) (int64, bool) {
-	kb, ok := integerField(m.read(file), name)
-	return kb << 10, ok
+	kilobytes, ok := integerField(m.read(file), name)
+	return kilobytes << 10, ok
 }
 
 // mount is one line of /proc/self/mountinfo: the directory root of a file system is mounted at point.
@@ -233,15 +233,15 @@ func (m machine) cgroupLimits() []limit {
 	var all []limit
 	for line := range strings.Lines(m.read("/proc/self/cgroup")) {
 		// hierarchy:controllers:path, with 0:: for version 2
-		f := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
-		if len(f) != 3 {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
+		if len(fields) != 3 {
 			continue
 		}
 		switch {
-		case f[0] == "0" && f[1] == "" && v2 != nil:
-			all = append(all, m.groupLimits(*v2, f[2], "memory.max", "memory.current", "inactive_file ")...)
-		case slices.Contains(strings.Split(f[1], ","), "memory") && v1 != nil:
-			all = append(all, m.groupLimits(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes",
+		case fields[0] == "0" && fields[1] == "" && v2 != nil:
+			all = append(all, m.groupLimits(*v2, fields[2], "memory.max", "memory.current", "inactive_file ")...)
+		case slices.Contains(strings.Split(fields[1], ","), "memory") && v1 != nil:
+			all = append(all, m.groupLimits(*v1, fields[2], "memory.limit_in_bytes", "memory.usage_in_bytes",
 				"total_inactive_file ")...)
 		}
 	}
@@ -254,42 +254,43 @@ func (m machine) cgroupMounts() (v1, v2 *mount) {
 	for line := range strings.Lines(m.read("/proc/self/mountinfo")) {
 		// id parent dev root point options [tags] - type source superoptions
 		mountPart, sourcePart, ok := strings.Cut(strings.TrimRight(line, "\n"), " - ")
-		f, g := strings.Fields(mountPart), strings.Fields(sourcePart)
-		if !ok || len(f) < 5 || len(g) < 3 {
+		mountFields, sourceFields := strings.Fields(mountPart), strings.Fields(sourcePart)
+		if !ok || len(mountFields) < 5 || len(sourceFields) < 3 {
 			continue
 		}
-		mt := &mount{unescaped.Replace(f[3]), unescaped.Replace(f[4])}
+		memoryMount := &mount{unescaped.Replace(mountFields[3]), unescaped.Replace(mountFields[4])}
 		switch {
-		case g[0] == "cgroup2" && v2 == nil:
-			v2 = mt
-		case g[0] == "cgroup" && v1 == nil && slices.Contains(strings.Split(g[2], ","), "memory"):
-			v1 = mt
+		case sourceFields[0] == "cgroup2" && v2 == nil:
+			v2 = memoryMount
+		case sourceFields[0] == "cgroup" && v1 == nil && slices.Contains(strings.Split(sourceFields[2], ","), "memory"):
+			v1 = memoryMount
 		}
 	}
 	return v1, v2
 }
 
-// groupLimits returns the limits of the control group at dir, a path in the hierarchy, and of every group above it up
-// to the mount point. limitFile and usageFile are the names of the files with the limit and the usage of a group, and
-// inactiveKey is the key of its droppable caches in memory.stat.
-func (m machine) groupLimits(mt mount, dir, limitFile, usageFile, inactiveKey string) []limit {
-	rel, ok := strings.CutPrefix(path.Clean(dir), strings.TrimSuffix(mt.root, "/"))
-	if !ok || strings.HasPrefix(rel, "/..") || rel != "" && rel[0] != '/' {
-		rel = "" // in a container, the group may lie outside the mounted directory
+// groupLimits returns the limits of the control group at dir, a path in the mounted hierarchy, and of every group above
+// it up to the mount point. limitFile and usageFile are the names of the files with the limit and the usage of a group,
+// and inactiveKey is the key of its droppable caches in memory.stat.
+func (m machine) groupLimits(hierarchy mount, dir, limitFile, usageFile, inactiveKey string) []limit {
+	group, ok := strings.CutPrefix(path.Clean(dir), strings.TrimSuffix(hierarchy.root, "/"))
+	if !ok || strings.HasPrefix(group, "/..") || group != "" && group[0] != '/' {
+		group = "" // in a container, the group may lie outside the mounted directory
 	}
-	var all []limit
+	var limits []limit
 	for {
-		groupDir := path.Join(mt.point, rel)
+		groupDir := path.Join(hierarchy.point, group)
 		limitPath := path.Join(groupDir, limitFile)
-		if b, err := strconv.ParseInt(strings.TrimSpace(m.read(limitPath)), 10, 64); err == nil && b < 1<<60 {
+		if bytes, err := strconv.ParseInt(strings.TrimSpace(m.read(limitPath)), 10, 64); err == nil && bytes < 1<<60 {
 			used, _ := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(groupDir, usageFile))), 10, 64)
 			cache, _ := integerField(m.read(path.Join(groupDir, "memory.stat")), inactiveKey)
-			all = append(all, limit{bytes: b, used: used - cache, source: fmt.Sprintf("cgroup limit %s", limitPath)})
+			limits = append(limits, limit{bytes: bytes, used: used - cache, source: fmt.Sprintf("cgroup limit %s",
+				limitPath)})
 		}
-		if rel == "" || rel == "/" {
-			return all
+		if group == "" || group == "/" {
+			return limits
 		}
-		rel = path.Dir(rel)
+		group = path.Dir(group)
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 
 // fakeMachine returns a machine with the given files and limits of the process.
 func fakeMachine(files map[string]string, processLimits ...limit) machine {
-	m := fstest.MapFS{}
+	fileSystem := fstest.MapFS{}
 	for name, text := range files {
-		m[strings.TrimPrefix(name, "/")] = &fstest.MapFile{Data: []byte(text)}
+		fileSystem[strings.TrimPrefix(name, "/")] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return machine{
-		fs:        m,
+		fs:        fileSystem,
 		physical:  func() uint64 { return 0 },
 		model:     func() string { return "fallback" },
 		ownLimits: func() []limit { return processLimits },
@@ -37,7 +37,7 @@ const (
 // TestMemoryLimit checks the memory limit, its source and the available memory for the files of different systems and
 // control groups.
 func TestMemoryLimit(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name          string
 		files         map[string]string
 		processLimits []limit
@@ -108,7 +108,8 @@ func TestMemoryLimit(t *testing.T) {
 		{"limits of the process", map[string]string{
 			"/proc/meminfo":     meminfo,
 			"/proc/self/status": "VmHWM:\t 2048 kB\nVmRSS:\t 1048576 kB\n",
-		}, []limit{{bytes: 5 << 30, source: "GOMEMLIMIT"}, {bytes: 6 << 30, used: 2 << 30, source: "RLIMIT_AS"}}, 5 << 30,
+		}, []limit{{bytes: 5 << 30, source: "GOMEMLIMIT"}, {bytes: 6 << 30, used: 2 << 30, source: "RLIMIT_AS"}},
+			5 << 30,
 			"GOMEMLIMIT", 4 << 30},
 		{"used beyond the limit", map[string]string{
 			"/proc/meminfo": meminfo,
@@ -128,13 +129,13 @@ func TestMemoryLimit(t *testing.T) {
 			"/sys/fs/cgroup/memory.max": "many\n",
 		}, nil, 0, "unknown", 0},
 	} {
-		m := fakeMachine(c.files, c.processLimits...)
+		m := fakeMachine(test.files, test.processLimits...)
 		bytes, source := m.memoryShare(1)
-		if bytes != c.bytes || !strings.Contains(source, c.source) {
-			t.Errorf("%s: limit %d of %q, want %d of %q", c.name, bytes, source, c.bytes, c.source)
+		if bytes != test.bytes || !strings.Contains(source, test.source) {
+			t.Errorf("%s: limit %d of %q, want %d of %q", test.name, bytes, source, test.bytes, test.source)
 		}
-		if available := m.memoryAvailable(); available != c.available {
-			t.Errorf("%s: available %d, want %d", c.name, available, c.available)
+		if available := m.memoryAvailable(); available != test.available {
+			t.Errorf("%s: available %d, want %d", test.name, available, test.available)
 		}
 	}
 }
@@ -147,8 +148,8 @@ func TestAddressLimit(t *testing.T) {
 	if available := m.memoryAvailable(); limit != 3<<29 || available != 1<<30 {
 		t.Errorf("limit %d, available %d", limit, available)
 	}
-	if l := addressLimit(1<<30, 2<<30, 1<<20); l.bytes != 1 {
-		t.Errorf("the limit of a process that has used it up is %+v, want 1 byte", l)
+	if exhausted := addressLimit(1<<30, 2<<30, 1<<20); exhausted.bytes != 1 {
+		t.Errorf("the limit of a process that has used it up is %+v, want 1 byte", exhausted)
 	}
 }
 
@@ -202,12 +203,12 @@ func TestPeakRSSAndModel(t *testing.T) {
 
 // TestThisMachine checks the numbers of this machine for plausibility.
 func TestThisMachine(t *testing.T) {
-	c := CPU()
+	info := CPU()
 	limit, source := MemoryLimit()
 	available, peak := MemoryAvailable(), PeakRSS()
-	t.Logf("%+v; limit %d (%s), available %d, peak %d", c, limit, source, available, peak)
-	if c.Arch == "" || c.Cores < 1 {
-		t.Errorf("CPU() = %+v", c)
+	t.Logf("%+v; limit %d (%s), available %d, peak %d", info, limit, source, available, peak)
+	if info.Arch == "" || info.Cores < 1 {
+		t.Errorf("CPU() = %+v", info)
 	}
 	if limit < 0 || limit == math.MaxInt64 || source == "" || available < 0 || available > limit || peak < 0 {
 		t.Errorf("limit %d of %q, %d available, peak %d: not plausible", limit, source, available, peak)
@@ -217,8 +218,8 @@ func TestThisMachine(t *testing.T) {
 	for i := range buf {
 		buf[i] = byte(i)
 	}
-	if p := PeakRSS(); peak > 0 && p < int64(len(buf)) {
-		t.Errorf("peak %d after touching %d bytes", p, len(buf))
+	if newPeak := PeakRSS(); peak > 0 && newPeak < int64(len(buf)) {
+		t.Errorf("peak %d after touching %d bytes", newPeak, len(buf))
 	}
 	sink.Add(uint64(buf[len(buf)/2]))
 }
@@ -226,20 +227,20 @@ func TestThisMachine(t *testing.T) {
 // TestConfigureGC checks that ConfigureGC sets Go's memory limit, which then does not count as a limit of the
 // process, and that it does not change a limit that is set already.
 func TestConfigureGC(t *testing.T) {
-	old := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(old)
+	oldLimit := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(oldLimit)
 	debug.SetMemoryLimit(math.MaxInt64)
 	before, source := MemoryLimit()
 	if before == 0 {
-		t.Skip("the system tells no memory limit")
+		t.Skip("the system reports no memory limit")
 	}
-	_, _, changing := addressSpace() // an address limit changes with every allocation
+	_, _, hasAddressLimit := addressSpace() // an address limit changes with every allocation
 	ConfigureGC()
-	if got := debug.SetMemoryLimit(-1); got != before/10*9 && !changing {
+	if got := debug.SetMemoryLimit(-1); got != before/10*9 && !hasAddressLimit {
 		t.Errorf("Go's limit is %d of %d", got, before)
 	}
-	if after, s := MemoryLimit(); after != before && !changing || s != source {
-		t.Errorf("the process's limit was %d (%s), is %d (%s)", before, source, after, s)
+	if after, newSource := MemoryLimit(); after != before && !hasAddressLimit || newSource != source {
+		t.Errorf("the process's limit was %d (%s), is %d (%s)", before, source, after, newSource)
 	}
 	debug.SetMemoryLimit(1 << 40)
 	ConfigureGC()

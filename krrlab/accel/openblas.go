@@ -3,6 +3,7 @@ package accel
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,14 +27,14 @@ type BLAS struct {
 
 // String returns one line such as "openblas 0.3.21 (/usr/lib/…/libopenblas.so.0)".
 func (b BLAS) String() string {
-	s := b.Name
+	text := b.Name
 	if b.Version != "" {
-		s += " " + b.Version
+		text += " " + b.Version
 	}
 	if b.Path != "" {
-		s += " (" + b.Path + ")"
+		text += " (" + b.Path + ")"
 	}
-	return s
+	return text
 }
 
 // Portable returns b without the folder of the library, which means nothing on another machine.
@@ -51,12 +52,12 @@ type Library struct {
 
 	wantedThreads atomic.Int32 // number of threads requested by Library.threads
 	lacksAVX512   bool         // the library has no AVX-512 kernels for this processor
-	lacksFMA      bool         // nor fused multiply-adds
+	lacksFMA      bool         // the library has neither AVX-512 kernels nor kernels with fused multiply-adds
 
 	getThreads uintptr // address of openblas_get_num_threads; 0 in some serial builds
 	setThreads uintptr // address of openblas_set_num_threads; 0 in some serial builds
 
-	d, s routines // routines in float64 and float32
+	d, s routines // routines in float64 and float32, named as in BLAS
 
 	// Addresses of further routines in float64.
 	dtrtri, dsyr2k, dlatrd, dsytd2, dstedc, dormql, dormqr uintptr
@@ -147,16 +148,16 @@ func find(names []string) (*Library, error) {
 	var best *Library
 	var tried []string
 	for _, name := range names {
-		l, err := load(name)
+		lib, err := load(name)
 		if err != nil {
 			tried = append(tried, fmt.Sprintf("%s (%v)", name, err))
 			continue
 		}
-		if l.model == pthreads {
-			return l, nil
+		if lib.model == pthreads {
+			return lib, nil
 		}
-		if best == nil || l.model > best.model {
-			best = l
+		if best == nil || lib.model > best.model {
+			best = lib
 		}
 	}
 	if best != nil {
@@ -214,12 +215,12 @@ func load(name string) (*Library, error) {
 		return nil, fmt.Errorf("no symbol openblas_get_config: not OpenBLAS")
 	}
 	l.info.Config = strings.TrimSpace(dl.String(config))
-	if f := strings.Fields(l.info.Config); len(f) > 1 && f[0] == "OpenBLAS" {
-		l.info.Version = f[1]
+	if fields := strings.Fields(l.info.Config); len(fields) > 1 && fields[0] == "OpenBLAS" {
+		l.info.Version = fields[1]
 	}
 	if core := dl.Sym(handle, "openblas_get_corename"); core != 0 {
-		if s := dl.String(core); !strings.Contains(l.info.Config, s) {
-			l.info.Config += " " + s
+		if coreName := dl.String(core); !strings.Contains(l.info.Config, coreName) {
+			l.info.Config += " " + coreName
 		}
 	}
 	l.lacksAVX512 = !namesCore(l.info.Config, avx512Cores)
@@ -234,8 +235,8 @@ func load(name string) (*Library, error) {
 	}
 	l.getThreads = dl.Sym(handle, "openblas_get_num_threads")
 	l.setThreads = dl.Sym(handle, "openblas_set_num_threads")
-	if p := dl.Sym(handle, "openblas_get_parallel"); p != 0 {
-		l.model = threadingModel(int32(dl.Call(p)))
+	if parallel := dl.Sym(handle, "openblas_get_parallel"); parallel != 0 {
+		l.model = threadingModel(int32(dl.Call(parallel)))
 	}
 	if l.setThreads == 0 {
 		l.model = serial
@@ -246,12 +247,15 @@ func load(name string) (*Library, error) {
 	return l, nil
 }
 
+// nan is NaN. It fills operands that a BLAS must overwrite.
+var nan = math.NaN()
+
 // selfTest computes A·Aᵀ for a small matrix, with a result that is initially full of NaN, and returns an error if the
 // product is wrong.
 func (l *Library) selfTest() error {
 	a := []float64{1, 2, 3, 4, 5, 6} // 2×3
 	c := []float64{nan, nan, nan, nan}
-	fortran(l, routine[float64]{l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{2, 2, 3, 3, 3, 2}, 1, 0}, a, a, c)
+	callFortran(l, routine[float64]{l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{2, 2, 3, 3, 3, 2}, 1, 0}, a, a, c)
 	if want := [4]float64{14, 32, 32, 77}; [4]float64(c) != want {
 		return fmt.Errorf("dgemm gives %v for %v", c, want)
 	}
@@ -266,9 +270,9 @@ func (l *Library) threads(n int) {
 	n = min(n, runtime.NumCPU())
 	l.wantedThreads.Store(int32(n))
 	if l.setThreads != 0 {
-		f := frames.Get().(*frame)
-		l.passThreads(f)
-		frames.Put(f)
+		frame := frames.Get().(*frame)
+		l.passThreads(frame)
+		frames.Put(frame)
 	}
 }
 

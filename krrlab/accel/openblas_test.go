@@ -12,13 +12,13 @@ import (
 
 // TestOpenBLASInfo checks the description of OpenBLAS, and that it is loaded once.
 func TestOpenBLASInfo(t *testing.T) {
-	l := requireOpenBLAS(t)
-	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.model)
-	if i := l.Info(); i.Name != "openblas" || i.Version == "" || i.Path == "" ||
-		!strings.Contains(i.Config, "OpenBLAS") {
-		t.Errorf("%+v", i)
+	lib := requireOpenBLAS(t)
+	t.Logf("%v; %s; %d", lib.Info(), lib.Info().Config, lib.model)
+	if info := lib.Info(); info.Name != "openblas" || info.Version == "" || info.Path == "" ||
+		!strings.Contains(info.Config, "OpenBLAS") {
+		t.Errorf("%+v", info)
 	}
-	if again, err := OpenBLAS(); again != l || err != nil {
+	if again, err := OpenBLAS(); again != lib || err != nil {
 		t.Errorf("a second call gives %p, %v", again, err)
 	}
 }
@@ -26,15 +26,15 @@ func TestOpenBLASInfo(t *testing.T) {
 // TestFindReportsTriedFiles checks that the error for a missing library names every file that was tried and says what
 // to install.
 func TestFindReportsTriedFiles(t *testing.T) {
-	bad := filepath.Join(t.TempDir(), "libopenblas.so.0")
-	if err := os.WriteFile(bad, []byte("not a library"), 0o644); err != nil {
+	damaged := filepath.Join(t.TempDir(), "libopenblas.so.0")
+	if err := os.WriteFile(damaged, []byte("not a library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"libnosuchblas.so.9", bad, "libm.so.6"}
-	l, err := find(names)
-	var e *LibraryError
-	if l != nil || !errors.As(err, &e) || len(e.Tried) != len(names) {
-		t.Fatalf("find returns %v, %v; want an error with the %d files", l, err, len(names))
+	names := []string{"libnosuchblas.so.9", damaged, "libm.so.6"}
+	lib, err := find(names)
+	var libraryErr *LibraryError
+	if lib != nil || !errors.As(err, &libraryErr) || len(libraryErr.Tried) != len(names) {
+		t.Fatalf("find returns %v, %v; want an error with the %d files", lib, err, len(names))
 	}
 	for _, want := range append(names, "install", "openblas") {
 		if !strings.Contains(err.Error(), want) {
@@ -79,7 +79,7 @@ func TestUsesGemm(t *testing.T) {
 		}
 	}
 	hasKernels, hasAVX512 := simd.CurrentPath() != simd.Portable, simd.CurrentPath() == simd.AVX512
-	for _, c := range []struct {
+	for _, test := range []struct {
 		library *Library
 		order   int
 		want    bool
@@ -90,8 +90,8 @@ func TestUsesGemm(t *testing.T) {
 		{&Library{lacksAVX512: true}, avx512Order - 1, false},
 		{&Library{lacksFMA: true}, 100, hasKernels},
 	} {
-		if got := usesGemm(c.library, c.order); got != c.want {
-			t.Errorf("usesGemm of %+v for order %d is %v, want %v", c.library, c.order, got, c.want)
+		if got := usesGemm(test.library, test.order); got != test.want {
+			t.Errorf("usesGemm of %+v for order %d is %v, want %v", test.library, test.order, got, test.want)
 		}
 	}
 }
@@ -99,12 +99,12 @@ func TestUsesGemm(t *testing.T) {
 // TestSum compares sum with a plain loop for all lengths up to 69.
 func TestSum(t *testing.T) {
 	for n := range 70 {
-		s, want := make([]uint64, n), uint64(0)
-		for i := range s {
-			s[i] = uint64(i * i)
-			want += s[i]
+		numbers, want := make([]uint64, n), uint64(0)
+		for i := range numbers {
+			numbers[i] = uint64(i * i)
+			want += numbers[i]
 		}
-		if got := sum(s); got != want {
+		if got := sum(numbers); got != want {
 			t.Errorf("n = %d: %d, want %d", n, got, want)
 		}
 	}

@@ -34,9 +34,9 @@ func SetThreads(n int) {
 // job is one call of ForEach.
 type job struct {
 	ctx  context.Context
-	n    int64
+	n    int64 // number of indices
 	body func(worker, i int)
-	wg   sync.WaitGroup
+	wg   sync.WaitGroup // counts the workers other than the caller
 
 	nextIndex   atomic.Int64 // smallest index that no worker has taken yet
 	panicOnce   sync.Once    // guards workerPanic
@@ -66,12 +66,12 @@ func (j *job) run(worker int) {
 		if finished {
 			return
 		}
-		v := recover()
-		if v == nil {
-			v = errGoexit // runtime.Goexit runs deferred calls too
+		panicValue := recover()
+		if panicValue == nil {
+			panicValue = errGoexit // runtime.Goexit runs deferred calls too
 		}
 		j.nextIndex.Store(j.n) // no further index is given to any worker
-		j.panicOnce.Do(func() { j.workerPanic = &WorkerPanic{v, debug.Stack()} })
+		j.panicOnce.Do(func() { j.workerPanic = &WorkerPanic{panicValue, debug.Stack()} })
 	}()
 	for j.ctx.Err() == nil {
 		i := j.nextIndex.Add(1) - 1
@@ -95,13 +95,13 @@ var ErrMappedFile = errors.New("a file that is mapped to memory cannot be read a
 func CatchFaults(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if v := recover(); v != nil {
-			e, _ := v.(error)
-			if _, fault := errors.AsType[interface {
+		if panicValue := recover(); panicValue != nil {
+			asError, _ := panicValue.(error)
+			if _, isFault := errors.AsType[interface {
 				error
 				Addr() uintptr
-			}](e); !fault {
-				panic(v)
+			}](asError); !isFault {
+				panic(panicValue)
 			}
 			err = ErrMappedFile
 		}
@@ -136,7 +136,7 @@ func unpark() bool {
 	}
 }
 
-// workerLoop runs the job of t and then those of all further tickets.
+// workerLoop runs the job of ticket t, and then the jobs of all further tickets.
 func workerLoop(t ticket) {
 	debug.SetPanicOnFault(true)
 	defer func() { t.j.wg.Done() }() // reached only by runtime.Goexit
@@ -165,9 +165,9 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 	j := jobs.Get().(*job)
 	j.ctx, j.n, j.body, j.workerPanic, j.panicOnce = ctx, int64(n), body, nil, sync.Once{}
 	j.nextIndex.Store(0)
-	for w := 1; w < min(Threads(), n); w++ {
+	for worker := 1; worker < min(Threads(), n); worker++ {
 		j.wg.Add(1)
-		t := ticket{j, w}
+		t := ticket{j, worker}
 		if unpark() {
 			tickets <- t
 		} else {
@@ -188,7 +188,7 @@ func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
 // ForEachBlock is ForEach over the blocks of size consecutive indices that make up 0, …, n-1: it calls body for the
 // indices lo, …, hi-1 of each block. Only the last block may be shorter. ForEachBlock allocates a closure.
 func ForEachBlock(ctx context.Context, n, size int, body func(worker, lo, hi int)) error {
-	return ForEach(ctx, (n+size-1)/size, func(worker, b int) { body(worker, b*size, min((b+1)*size, n)) })
+	return ForEach(ctx, (n+size-1)/size, func(worker, block int) { body(worker, block*size, min((block+1)*size, n)) })
 }
 
 // Each is ForEach without a context: it calls body for all indices.
@@ -224,31 +224,33 @@ type blasThreadSwitch struct {
 	set     func(n int) // sets the number of BLAS threads
 }
 
-// use installs set, the function of the BLAS in use, unless it is nil. Then it sets the number of threads.
-func (o *blasThreadSwitch) use(set func(n int)) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// use installs set, the function of the BLAS in use that sets its number of threads, unless set is nil. It then applies
+// the present number of threads.
+func (s *blasThreadSwitch) use(set func(n int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if set != nil {
-		o.set = set
+		s.set = set
 	}
-	o.apply()
+	s.apply()
 }
 
 // apply sets the number of threads. The caller must hold the lock.
-func (o *blasThreadSwitch) apply() {
-	if o.regions == 0 {
-		o.set(Threads())
+func (s *blasThreadSwitch) apply() {
+	if s.regions == 0 {
+		s.set(Threads())
 	} else {
-		o.set(1)
+		s.set(1)
 	}
 }
 
-// enter adds delta, 1 or -1, to the number of running ForEach calls, and sets the number of threads if this changes it.
-func (o *blasThreadSwitch) enter(delta int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	oldRegions := o.regions
-	if o.regions += delta; (oldRegions == 0) != (o.regions == 0) && Threads() > 1 {
-		o.apply()
+// enter adds delta, 1 or -1, to the number of running ForEach calls, and sets the number of BLAS threads if the first
+// call has begun or the last one has ended.
+func (s *blasThreadSwitch) enter(delta int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldRegions := s.regions
+	if s.regions += delta; (oldRegions == 0) != (s.regions == 0) && Threads() > 1 {
+		s.apply()
 	}
 }

@@ -20,19 +20,19 @@ func TestForEachEveryIndexOnce(t *testing.T) {
 		for _, n := range []int{0, 1, 2, 3, 7, 1000} {
 			seen := make([]atomic.Int32, n)
 			busy := make([]atomic.Int32, threads)
-			if err := ForEach(context.Background(), n, func(w, i int) {
-				if busy[w].Add(1) != 1 {
-					t.Errorf("worker %d runs two bodies at once", w)
+			if err := ForEach(context.Background(), n, func(worker, i int) {
+				if busy[worker].Add(1) != 1 {
+					t.Errorf("worker %d runs two bodies at once", worker)
 				}
 				seen[i].Add(1)
 				runtime.Gosched()
-				busy[w].Add(-1)
+				busy[worker].Add(-1)
 			}); err != nil {
 				t.Fatal(err)
 			}
 			for i := range seen {
-				if c := seen[i].Load(); c != 1 {
-					t.Fatalf("threads %d, n %d: index %d was run %d times", threads, n, i, c)
+				if count := seen[i].Load(); count != 1 {
+					t.Fatalf("threads %d, n %d: index %d was run %d times", threads, n, i, count)
 				}
 			}
 		}
@@ -41,21 +41,21 @@ func TestForEachEveryIndexOnce(t *testing.T) {
 
 // TestForEachBlock checks that every index is in one block, and that all blocks except the last have the given size.
 func TestForEachBlock(t *testing.T) {
-	for _, c := range [][2]int{{0, 4}, {1, 4}, {4, 4}, {11, 4}, {3, 1}} {
-		n, size := c[0], c[1]
-		seen := make([]int, n)
-		if err := ForEachBlock(t.Context(), n, size, func(_, lo, hi int) {
-			if lo%size != 0 || hi != min(lo+size, n) {
-				t.Errorf("n = %d, blocks of %d: one from %d to %d", n, size, lo, hi)
+	for _, test := range [][2]int{{0, 4}, {1, 4}, {4, 4}, {11, 4}, {3, 1}} {
+		n, size := test[0], test[1]
+		calls := make([]int, n)
+		if err := ForEachBlock(t.Context(), n, size, func(_, start, end int) {
+			if start%size != 0 || end != min(start+size, n) {
+				t.Errorf("n = %d, blocks of %d: one from %d to %d", n, size, start, end)
 			}
-			for i := lo; i < hi; i++ {
-				seen[i]++
+			for i := start; i < end; i++ {
+				calls[i]++
 			}
 		}); err != nil {
 			t.Error(err)
 		}
-		if !slices.Equal(seen, slices.Repeat([]int{1}, n)) {
-			t.Errorf("n = %d, blocks of %d: calls for each index %v", n, size, seen)
+		if !slices.Equal(calls, slices.Repeat([]int{1}, n)) {
+			t.Errorf("n = %d, blocks of %d: calls for each index %v", n, size, calls)
 		}
 	}
 }
@@ -85,17 +85,17 @@ func TestForEachPanic(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		useThreads(t, threads)
 		for _, failing := range []int{0, 5, 99} {
-			v := panicOf(func() {
+			panicValue := panicOf(func() {
 				_ = ForEach(context.Background(), 100, func(_, i int) {
 					if i == failing {
 						panic(errBody)
 					}
 				})
 			})
-			p, ok := v.(*WorkerPanic)
-			if !ok || !errors.Is(p, errBody) || !strings.Contains(p.Error(), "boom") ||
-				!strings.Contains(string(p.Stack), "TestForEachPanic") {
-				t.Fatalf("panic with %#v, want a *WorkerPanic of the error with its stack", v)
+			workerPanic, ok := panicValue.(*WorkerPanic)
+			if !ok || !errors.Is(workerPanic, errBody) || !strings.Contains(workerPanic.Error(), "boom") ||
+				!strings.Contains(string(workerPanic.Stack), "TestForEachPanic") {
+				t.Fatalf("panic with %#v, want a *WorkerPanic of the error with its stack", panicValue)
 			}
 		}
 		var calls atomic.Int32 // the pool still works
@@ -116,9 +116,14 @@ func TestForEachPanic(t *testing.T) {
 	if ran.Load() == 1<<22 {
 		t.Error("the other worker ran on to the end after a panic")
 	}
-	p := panicOf(func() { _ = ForEach(context.Background(), 3, func(_, i int) { panic("a string") }) }).(*WorkerPanic)
-	if p.Unwrap() != nil || p.Value != "a string" {
-		t.Errorf("Unwrap of a string: %v, value %v", p.Unwrap(), p.Value)
+	workerPanic := panicOf(func() {
+		_ = ForEach(context.Background(), 3, func(_,
+			i int) {
+			panic("a string")
+		})
+	}).(*WorkerPanic)
+	if workerPanic.Unwrap() != nil || workerPanic.Value != "a string" {
+		t.Errorf("Unwrap of a string: %v, value %v", workerPanic.Unwrap(), workerPanic.Value)
 	}
 }
 
@@ -131,8 +136,8 @@ func TestForEachGoexit(t *testing.T) {
 		var once atomic.Bool
 		got <- panicOf(func() {
 			release := make(chan struct{})
-			_ = ForEach(context.Background(), 2, func(w, i int) {
-				if w == 1 && once.CompareAndSwap(false, true) {
+			_ = ForEach(context.Background(), 2, func(worker, i int) {
+				if worker == 1 && once.CompareAndSwap(false, true) {
 					close(release)
 					runtime.Goexit()
 				}
@@ -140,8 +145,8 @@ func TestForEachGoexit(t *testing.T) {
 			})
 		})
 	}()
-	if p, ok := (<-got).(*WorkerPanic); !ok || !errors.Is(p, errGoexit) {
-		t.Errorf("ForEach panics with %v", p)
+	if workerPanic, ok := (<-got).(*WorkerPanic); !ok || !errors.Is(workerPanic, errGoexit) {
+		t.Errorf("ForEach panics with %v", workerPanic)
 	}
 }
 
@@ -154,7 +159,7 @@ func TestForEachCancel(t *testing.T) {
 		switch n := ran.Add(1); {
 		case n == 10:
 			cancel()
-		case n > 10: // the other worker may be here before cancel has done its work
+		case n > 10: // the other worker may come here before cancel has closed Done
 			<-ctx.Done()
 		}
 	})
@@ -173,10 +178,11 @@ func TestForEachCancel(t *testing.T) {
 func TestForEachNoAllocation(t *testing.T) {
 	useThreads(t, 4)
 	sums := make([]float64, 4)
-	body := func(w, i int) { sums[w] += float64(i) }
+	body := func(worker, i int) { sums[worker] += float64(i) }
 	ctx := context.Background()
-	if avg := testing.AllocsPerRun(200, func() { _ = ForEach(ctx, 64, body) }); avg >= 1 && !race.Enabled {
-		t.Errorf("%.1f allocations per call", avg)
+	if allocations := testing.AllocsPerRun(200, func() { _ = ForEach(ctx, 64, body) }); allocations >= 1 &&
+		!race.Enabled {
+		t.Errorf("%.1f allocations per call", allocations)
 	}
 }
 
@@ -186,34 +192,34 @@ func TestSetThreads(t *testing.T) {
 	if Threads() != 5 {
 		t.Errorf("Threads() = %d, want 5", Threads())
 	}
-	if v := panicOf(func() { SetThreads(0) }); v == nil {
+	if panicValue := panicOf(func() { SetThreads(0) }); panicValue == nil {
 		t.Error("SetThreads(0) does not panic")
 	}
 }
 
 // TestBLASThreadsFollowForEach checks that the BLAS has all threads outside ForEach and one inside.
 func TestBLASThreadsFollowForEach(t *testing.T) {
-	l := requireOpenBLAS(t)
+	lib := requireOpenBLAS(t)
 	useThreads(t, 2)
-	UseLibrary(l)
+	UseLibrary(lib)
 	t.Cleanup(func() { UseLibrary(nil) })
-	if l.model == serial {
+	if lib.model == serial {
 		t.Skip("this build of OpenBLAS has no threads")
 	}
 	checkOutside := func(want int) {
 		t.Helper()
 		want = min(want, runtime.NumCPU()) // never more than cores, see Library.threads
-		if got := l.numThreads(); got != want {
+		if got := lib.numThreads(); got != want {
 			t.Errorf("outside ForEach the BLAS has %d threads, want %d", got, want)
 		}
 	}
 	checkOutside(2)
 	checkInside := func() {
 		_ = ForEach(context.Background(), 8, func(_, i int) {
-			if got := int(l.wantedThreads.Load()); got != 1 {
+			if got := int(lib.wantedThreads.Load()); got != 1 {
 				t.Errorf("inside ForEach the BLAS is asked for %d threads", got)
 			}
-			if got := l.numThreads(); l.model == pthreads && got != 1 {
+			if got := lib.numThreads(); lib.model == pthreads && got != 1 {
 				t.Errorf("inside ForEach the BLAS has %d threads", got)
 			}
 		})
@@ -229,7 +235,12 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 	checkInside()
 	checkOutside(1)
 	SetThreads(2)
-	if v := panicOf(func() { _ = ForEach(context.Background(), 4, func(_, i int) { panic(1) }) }); v == nil {
+	if panicValue := panicOf(func() {
+		_ = ForEach(context.Background(), 4, func(_,
+			i int) {
+			panic(1)
+		})
+	}); panicValue == nil {
 		t.Error("no panic")
 	}
 	checkOutside(2)

@@ -4,12 +4,12 @@ import "golang.org/x/sys/unix"
 
 // physicalMemory returns the bytes of memory of the machine, or 0 if the system does not report them.
 func physicalMemory() uint64 {
-	n, _ := unix.SysctlUint64("hw.memsize")
-	return n
+	bytes, _ := unix.SysctlUint64("hw.memsize")
+	return bytes
 }
 
 // cpuModel returns the name of the processor, or "" if the system does not report it.
 func cpuModel() string {
-	s, _ := unix.Sysctl("machdep.cpu.brand_string")
-	return s
+	brand, _ := unix.Sysctl("machdep.cpu.brand_string")
+	return brand
 }

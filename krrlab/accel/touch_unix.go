@@ -18,23 +18,23 @@ import (
 // could provide its pages again. TouchRate returns 0 if ctx is done first or the system does not provide the mapping.
 func TouchRate(ctx context.Context, bytes int) (rate float64) {
 	const parts = 4
-	if a := MemoryAvailable(); a > 0 {
-		bytes = min(bytes, int(a/8))
+	if available := MemoryAvailable(); available > 0 {
+		bytes = min(bytes, int(available/8))
 	}
 	page := os.Getpagesize()
 	threadBytes := max(page, bytes/parts/Threads()/page*page) // bytes per thread and part
-	m, err := unix.Mmap(-1, 0, parts*Threads()*threadBytes, unix.PROT_READ|unix.PROT_WRITE,
+	mapping, err := unix.Mmap(-1, 0, parts*Threads()*threadBytes, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return 0
 	}
-	defer func() { _ = unix.Munmap(m) }()
+	defer func() { _ = unix.Munmap(mapping) }()
 	for i := 0; i < parts && ctx.Err() == nil; i++ {
 		start := time.Now()
 		_ = ForEach(ctx, Threads(), func(_, thread int) {
 			firstByte := (i*Threads() + thread) * threadBytes
-			for b := firstByte; b < firstByte+threadBytes; b += page {
-				m[b] = 1
+			for offset := firstByte; offset < firstByte+threadBytes; offset += page {
+				mapping[offset] = 1
 			}
 		})
 		rate = max(rate, float64(Threads()*threadBytes)/max(time.Since(start).Seconds(), 1e-9))

@@ -12,21 +12,21 @@ import (
 // TestDsterf checks that the eigenvalues have gonum's bits at any scale. It compares those of a matrix with very small
 // and very large blocks with known ones, to 1e-15 of the largest. A matrix that is not finite must fail.
 func TestDsterf(t *testing.T) {
-	g := rand.New(rand.NewPCG(31, 32))
+	random := rand.New(rand.NewPCG(31, 32))
 	for n := 1; n < 30; n++ {
-		d, e := make([]float64, n), make([]float64, n-1)
-		for i := range d {
-			d[i] = g.NormFloat64()
+		diagonal, subdiagonal := make([]float64, n), make([]float64, n-1)
+		for i := range diagonal {
+			diagonal[i] = random.NormFloat64()
 		}
-		for i := range e {
-			e[i] = g.NormFloat64()
+		for i := range subdiagonal {
+			subdiagonal[i] = random.NormFloat64()
 		}
-		want, offDiagonal := slices.Clone(d), slices.Clone(e)
+		want, offDiagonal := slices.Clone(diagonal), slices.Clone(subdiagonal)
 		if !(lapack.Implementation{}).Dsterf(n, want, offDiagonal) {
 			t.Fatal("gonum's Dsterf failed")
 		}
 		for _, scale := range []float64{1, 0x1p-900, 0x1p900} {
-			got, offDiagonal := slices.Clone(d), slices.Clone(e)
+			got, offDiagonal := slices.Clone(diagonal), slices.Clone(subdiagonal)
 			for i := range got {
 				got[i] *= scale
 			}
@@ -47,9 +47,9 @@ func TestDsterf(t *testing.T) {
 	if !Dsterf(blocks, []float64{1e-301, 0, 0, 1e299, 0}) {
 		t.Fatal("failed")
 	}
-	// the 2×2 block (1 0.1; 0.1 2)·1e300 has 1.5 ± √(0.25+0.01)
-	hi, lo := 1.5+math.Sqrt(0.26), 1.5-math.Sqrt(0.26)
-	for i, want := range []float64{0, 0, 1e-5, 3, lo * 1e300, hi * 1e300} {
+	// The 2×2 block (1 0.1; 0.1 2)·1e300 has the eigenvalues (1.5 ± √(0.25+0.01))·1e300.
+	upper, lower := 1.5+math.Sqrt(0.26), 1.5-math.Sqrt(0.26)
+	for i, want := range []float64{0, 0, 1e-5, 3, lower * 1e300, upper * 1e300} {
 		if math.Abs(blocks[i]-want) > 1e-15*1e300 {
 			t.Errorf("eigenvalue %d of the blocks is %v, want %v", i, blocks[i], want)
 		}

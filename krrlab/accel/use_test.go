@@ -21,40 +21,43 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// productOfBLAS returns A·Aᵀ of a random matrix A from the BLAS in use, and the same bits from a direct call of l, or
-// of Go's own product if l is nil.
-func productOfBLAS(l *Library) (got, want []float64) {
+// productOfBLAS returns A·Aᵀ of a random matrix A from the BLAS in use, and the same bits from a direct call of lib,
+// or of Go's own product if lib is nil.
+func productOfBLAS(lib *Library) (got, want []float64) {
 	const n = 192
-	g := rand.New(rand.NewPCG(5, 6))
+	random := rand.New(rand.NewPCG(5, 6))
 	a := make([]float64, n*n)
 	for i := range a {
-		a[i] = g.NormFloat64()
+		a[i] = random.NormFloat64()
 	}
 	got, want = make([]float64, n*n), make([]float64, n*n)
 	blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, got, n)
 	switch {
-	case l != nil:
-		fortran(l, routine[float64]{l.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0}, a, a, want)
+	case lib != nil:
+		callFortran(lib, routine[float64]{lib.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0}, a,
+			a,
+			want)
 	case simd.CurrentPath() != simd.Portable:
-		gemmGo(gogemm.Product[float64]{TransA: blas.NoTrans, TransB: blas.Trans, M: n, N: n, K: n, Alpha: 1, A: a, LDA: n,
-			B: a, LDB: n, C: want, LDC: n})
+		gemmGo(gogemm.Product[float64]{TransA: blas.NoTrans, TransB: blas.Trans, M: n, N: n, K: n, Alpha: 1, A: a,
+			LDA: n,
+			B:   a, LDB: n, C: want, LDC: n})
 	default:
 		gonum.Implementation{}.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
 	}
 	return got, want
 }
 
-// checkCurrentBLAS checks that l is in use.
-func checkCurrentBLAS(t *testing.T, l *Library) {
+// checkCurrentBLAS checks that the library lib, or Go's own BLAS if lib is nil, is in use.
+func checkCurrentBLAS(t *testing.T, lib *Library) {
 	t.Helper()
 	want := BLAS{Name: "gonum"}
-	if l != nil {
-		want = l.Info()
+	if lib != nil {
+		want = lib.Info()
 	}
-	if b := CurrentBLAS(); b != want {
-		t.Errorf("CurrentBLAS() = %+v, want %+v", b, want)
+	if info := CurrentBLAS(); info != want {
+		t.Errorf("CurrentBLAS() = %+v, want %+v", info, want)
 	}
-	if got, want := productOfBLAS(l); !slices.Equal(got, want) {
+	if got, want := productOfBLAS(lib); !slices.Equal(got, want) {
 		t.Errorf("products are not those of %v", CurrentBLAS())
 	}
 }
@@ -64,9 +67,9 @@ func TestUseLibrary(t *testing.T) {
 	t.Cleanup(func() { UseLibrary(nil) })
 	UseLibrary(nil)
 	checkCurrentBLAS(t, nil)
-	l := requireOpenBLAS(t)
-	UseLibrary(l)
-	checkCurrentBLAS(t, l)
+	lib := requireOpenBLAS(t)
+	UseLibrary(lib)
+	checkCurrentBLAS(t, lib)
 	UseLibrary(nil)
 	checkCurrentBLAS(t, nil)
 }
@@ -102,28 +105,28 @@ func TestBLASChosenAtFirstProduct(t *testing.T) {
 	}
 	t.Setenv(EnvBLAS, "OpenBLAS")
 	currentChoice.Store(nil)
-	if v := fmt.Sprint(panicOf(func() { CurrentBLAS() })); !strings.Contains(v,
+	if panicText := fmt.Sprint(panicOf(func() { CurrentBLAS() })); !strings.Contains(panicText,
 		`KRRLAB_BLAS="OpenBLAS": want auto, openblas or go`) {
-		t.Error(v)
+		t.Error(panicText)
 	}
 }
 
 // TestBLASChosenInForEach checks that a library that is chosen inside ForEach has one thread until the ForEach ends.
 func TestBLASChosenInForEach(t *testing.T) {
 	t.Cleanup(func() { UseLibrary(nil) })
-	l := requireOpenBLAS(t)
+	lib := requireOpenBLAS(t)
 	useThreads(t, min(2, runtime.NumCPU()))
 	t.Setenv(EnvBLAS, "auto")
 	currentChoice.Store(nil)
 	if err := ForEach(context.Background(), 4, func(int, int) {
-		if productOfBLAS(l); l.wantedThreads.Load() != 1 {
-			t.Errorf("%d threads inside ForEach", l.wantedThreads.Load())
+		if productOfBLAS(lib); lib.wantedThreads.Load() != 1 {
+			t.Errorf("%d threads inside ForEach", lib.wantedThreads.Load())
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if int(l.wantedThreads.Load()) != Threads() {
-		t.Errorf("%d threads after ForEach, want %d", l.wantedThreads.Load(), Threads())
+	if int(lib.wantedThreads.Load()) != Threads() {
+		t.Errorf("%d threads after ForEach, want %d", lib.wantedThreads.Load(), Threads())
 	}
 }
 
@@ -147,14 +150,14 @@ func TestBLASUnderAddressLimit(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" || race.Enabled {
 		t.Skip("needs ulimit -v and no emulator, and the race detector takes more addresses than that")
 	}
-	for _, gb := range []float64{1.9, 3.5} {
+	for _, gigabytes := range []float64{1.9, 3.5} {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c",
-			fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`, gb*1e9/1024),
+			fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`, gigabytes*1e9/1024),
 			os.Args[0], "-test.run=^TestMachine$", "-test.v")
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "KRRLAB_MACHINE=", EnvBLAS+"=auto")
-		text, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(text), "blas:gonum") {
-			t.Errorf("address limit of %.1f GB: error %v, or not blas:gonum, in\n%s", gb, err, text)
+		output, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(output), "blas:gonum") {
+			t.Errorf("address limit of %.1f GB: error %v, or not blas:gonum, in\n%s", gigabytes, err, output)
 		}
 	}
 }
