@@ -69,7 +69,7 @@ type Options struct {
 	// Quantity selects what to bound. Default BothEnds.
 	Quantity Quantity
 	// Definite states that the spectrum has no negative values, so that the interval of λ_min starts at 0. RunPencil
-	// does not assume so by itself. A Ritz value below −Slack refutes it: see Result.Indefinite.
+	// does not assume so. A Ritz value below −Slack refutes it: see Result.Indefinite.
 	Definite bool
 	// Start is the random stream for the start vector. Default: the stream of seed 0.
 	Start rng.Stream

@@ -249,10 +249,10 @@ func (s *block) advanceGamma() {
 		transpose(b.scratch, s.s, k, width)
 		sTransposed := blas64.General{Rows: width, Cols: k, Stride: k, Data: b.scratch[:width*k]}
 		blas64.Trsm(blas.Left, blas.Trans, 1, factor, sTransposed) // T = U⁻ᵀSᵀ
-		next := symmetric(b.gamma, k)
+		nextGamma := symmetric(b.gamma, k)
 		identity(b.gamma, k)
-		blas64.Syrk(blas.Trans, 1, sTransposed, b.mu, next) // μI + TᵀT
-		factor, ok = lapack64.Potrf(next)
+		blas64.Syrk(blas.Trans, 1, sTransposed, b.mu, nextGamma) // μI + TᵀT
+		factor, ok = lapack64.Potrf(nextGamma)
 	}
 	if !ok {
 		for i := range b.gamma {

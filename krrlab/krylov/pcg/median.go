@@ -14,9 +14,9 @@ import (
 //	‖x_i − x_1‖_A, …, ‖x_i − x_R‖_A   (including ‖x_i − x_i‖_A = 0)
 //
 // is smallest, and the first such i on a tie. If more than R/2 of the candidates are within ε of the solution in the
-// A-norm, the chosen one is within 3ε. Proof: the entry is at most 2ε if candidate i is within ε. If the
-// entry of any i is at most 2ε, then one of the candidates within 2ε of x_i is within ε of the solution.
-// Differences that are not finite count as infinite.
+// A-norm, the chosen one is within 3ε. Proof: the entry is at most 2ε if candidate i is within ε. If the entry of any i
+// is at most 2ε, then one of the candidates within 2ε of x_i is within ε of the solution. Differences that are not
+// finite count as infinite.
 //
 // Source: the remark on the failure probability δ after theorem 6 of Avron, Clarkson and Woodruff (2017). Work: R−1
 // products with A of t columns, and R²nt multiplications. Memory: 2(R−1)nt numbers. MedianByNorm panics if there is no

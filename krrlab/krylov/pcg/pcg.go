@@ -151,8 +151,8 @@ const (
 	// rounding error, and restarting does not help (or the solve has restarted 50 times). Products with A are not
 	// accurate enough for Tol, or A and Exact differ too much.
 	Inaccurate
-	// Stagnated: in 10 consecutive iterations ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that is, x_j no longer changes in
-	// working precision, and its residual is above Tol. Slow convergence alone never causes this status.
+	// Stagnated: in 10 consecutive iterations ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that is, x_j no longer changes in working
+	// precision, and its residual is above Tol. Slow convergence alone never causes this status.
 	Stagnated
 	// IndefinitePreconditioner: r_jᵀM⁻¹r_j ≤ 0, so M is not positive definite.
 	IndefinitePreconditioner
