@@ -17,7 +17,7 @@ const (
 )
 
 // partialProduct is a product of which only a region of C is computed: all of it for Gemm, a triangle for Syrk.
-type partialProduct[T real] struct {
+type partialProduct[T float] struct {
 	Product[T]
 	region region
 }
@@ -25,7 +25,7 @@ type partialProduct[T real] struct {
 // block is the m×n block of C at (i, j), which is computed from k columns of op(A).
 type block struct {
 	i, j, m, n, k int
-	add           bool // add to the elements of C; false: overwrite them
+	add           bool // add to the elements of C instead of overwriting them
 }
 
 // region is the part of C that is computed.
@@ -39,8 +39,8 @@ const (
 
 // columns returns the range of columns that are computed in row i among the n columns j, …, j+n-1: columns j+lo up to
 // but not including j+hi.
-func (p region) columns(i, j, n int) (lo, hi int) {
-	switch p {
+func (r region) columns(i, j, n int) (lo, hi int) {
+	switch r {
 	case lowerTriangle:
 		return 0, max(0, min(n, i-j+1))
 	case upperTriangle:
@@ -50,7 +50,7 @@ func (p region) columns(i, j, n int) (lo, hi int) {
 }
 
 // workspace is the scratch memory of one product or triangular solve.
-type workspace[T real] struct {
+type workspace[T float] struct {
 	a, b []T // packed blocks of A and B
 	tile []T // a tile at the border of C
 
@@ -77,69 +77,70 @@ func blockSize(n, limit, unit int) int {
 // between blocks.
 func depth(k int) int { return blockSize(k, depthMax, 8) }
 
-// gemm computes the product x block by block, with the micro-kernel k. Every block B_pj of B is packed once, and every
+// gemm computes the product block by block. Every block B_pj of B is packed once, and every
 // block A_ip of A is packed once for each j:
 //
 //	C_ij = β·C_ij,  C_ij = C_ij + α·A_ip·B_pj,  p ascending.
-func (w *workspace[T]) gemm(k kernel[T], x *partialProduct[T]) {
-	if x.Beta != 0 && x.Beta != 1 {
-		for i := range x.M {
-			lo, hi := x.region.columns(i, 0, x.N)
-			row := x.C[i*x.LDC+lo : i*x.LDC+hi]
+func (w *workspace[T]) gemm(micro kernel[T], product *partialProduct[T]) {
+	if product.Beta != 0 && product.Beta != 1 {
+		for i := range product.M {
+			start, end := product.region.columns(i, 0, product.N)
+			row := product.C[i*product.LDC+start : i*product.LDC+end]
 			for j := range row {
-				row[j] *= x.Beta
+				row[j] *= product.Beta
 			}
 		}
 	}
-	kc := depth(x.K)
-	mc := blockSize(x.M, rowsMax, k.mr)
-	nc := blockSize(x.N, colsMax, k.nr)
-	w.a, w.b, w.tile = grow(w.a, mc*kc), grow(w.b, nc*kc), grow(w.tile, k.mr*k.nr)
-	for j := 0; j < x.N; j += nc {
-		n := min(nc, x.N-j)
-		for p := 0; p < x.K; p += kc {
-			kp := min(kc, x.K-p)
-			pack(k, w.b, x.B, x.LDB, j, p, x.TransB == blas.NoTrans, panelShape{n, kp, k.nr})
-			for i := 0; i < x.M; i += mc {
-				m := min(mc, x.M-i)
-				pack(k, w.a, x.A, x.LDA, i, p, x.TransA != blas.NoTrans, panelShape{m, kp, k.mr})
-				w.block(k, x, block{i, j, m, n, kp, p > 0 || x.Beta != 0})
+	kc := depth(product.K)
+	mc := blockSize(product.M, rowsMax, micro.mr)
+	nc := blockSize(product.N, colsMax, micro.nr)
+	w.a, w.b, w.tile = grow(w.a, mc*kc), grow(w.b, nc*kc), grow(w.tile, micro.mr*micro.nr)
+	for j := 0; j < product.N; j += nc {
+		n := min(nc, product.N-j)
+		for p := 0; p < product.K; p += kc {
+			kp := min(kc, product.K-p)
+			pack(micro, w.b, product.B, product.LDB, j, p, product.TransB == blas.NoTrans, panelShape{n, kp, micro.nr})
+			for i := 0; i < product.M; i += mc {
+				m := min(mc, product.M-i)
+				pack(micro, w.a, product.A, product.LDA, i, p, product.TransA != blas.NoTrans, panelShape{m, kp,
+					micro.mr})
+				w.multiplyBlock(micro, product, block{i, j, m, n, kp, p > 0 || product.Beta != 0})
 			}
 		}
 	}
 }
 
-// block multiplies the packed blocks of A and B, tile by tile, and stores the result in the block c of C,
-// or adds it to that block if c.add is set. If a tile crosses the border of C or the diagonal of a triangle, the same
-// kernel computes the complete tile in w.tile, and the elements that belong to the result are copied to C.
-func (w *workspace[T]) block(k kernel[T], x *partialProduct[T], c block) {
-	i0, j0, m, n, kp := c.i, c.j, c.m, c.n, c.k
-	for j := 0; j < n; j += k.nr {
+// multiplyBlock multiplies the packed blocks of A and B, tile by tile, and stores the result in the block target of C,
+// or adds it to that block if target.add is set. If a tile crosses the border of C or the diagonal of a triangle, the
+// same kernel computes the complete tile in w.tile, and the elements that belong to the result are copied to C.
+func (w *workspace[T]) multiplyBlock(micro kernel[T], product *partialProduct[T], target block) {
+	i0, j0, m, n, kp := target.i, target.j, target.m, target.n, target.k
+	for j := 0; j < n; j += micro.nr {
 		b := unsafe.SliceData(w.b[j*kp:])
-		cols := min(k.nr, n-j)
-		for i := 0; i < m; i += k.mr {
+		cols := min(micro.nr, n-j)
+		for i := 0; i < m; i += micro.mr {
 			a := unsafe.SliceData(w.a[i*kp:])
-			rows := min(k.mr, m-i)
-			topStart, topEnd := x.region.columns(i0+i, j0+j, cols)
-			bottomStart, bottomEnd := x.region.columns(i0+i+rows-1, j0+j, cols)
+			rows := min(micro.mr, m-i)
+			topStart, topEnd := product.region.columns(i0+i, j0+j, cols)
+			bottomStart, bottomEnd := product.region.columns(i0+i+rows-1, j0+j, cols)
 			if topStart == topEnd && bottomStart == bottomEnd {
 				continue // the tile lies in the other triangle
 			}
-			out := x.C[(i0+i)*x.LDC+j0+j:]
-			if rows == k.mr && max(topStart, bottomStart) == 0 && min(topEnd, bottomEnd) == k.nr {
-				k.mul(kp, a, b, &out[0], x.LDC, x.Alpha, c.add)
+			cRows := product.C[(i0+i)*product.LDC+j0+j:]
+			if rows == micro.mr && max(topStart, bottomStart) == 0 && min(topEnd, bottomEnd) == micro.nr {
+				micro.mul(kp, a, b, &cRows[0], product.LDC, product.Alpha, target.add)
 				continue
 			}
-			if c.add {
+			if target.add {
 				for r := range rows {
-					lo, hi := x.region.columns(i0+i+r, j0+j, cols)
-					copy(w.tile[r*k.nr+lo:], out[r*x.LDC+lo:r*x.LDC+hi])
+					start, end := product.region.columns(i0+i+r, j0+j, cols)
+					copy(w.tile[r*micro.nr+start:], cRows[r*product.LDC+start:r*product.LDC+end])
 				}
 			}
-			k.mul(kp, a, b, &w.tile[0], k.nr, x.Alpha, c.add)
+			micro.mul(kp, a, b, &w.tile[0], micro.nr, product.Alpha, target.add)
 			for r := range rows {
-				lo, hi := x.region.columns(i0+i+r, j0+j, cols)
-				copy(out[r*x.LDC+lo:r*x.LDC+hi], w.tile[r*k.nr+lo:])
+				start, end := product.region.columns(i0+i+r, j0+j, cols)
+				copy(cRows[r*product.LDC+start:r*product.LDC+end], w.tile[r*micro.nr+start:])
 			}
 		}
 	}
@@ -154,6 +155,6 @@ func grow[T any](s []T, n int) []T {
 	const line = 64
 	size := int(unsafe.Sizeof(s[0]))
 	s = make([]T, n+line/size)
-	off := int(uintptr(unsafe.Pointer(&s[0])) % line)
-	return s[(line-off)%line/size:]
+	misalignment := int(uintptr(unsafe.Pointer(&s[0])) % line)
+	return s[(line-misalignment)%line/size:]
 }

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// MaxBytesK is the largest k for which the sums of Bytes cannot overflow: 255²·2¹⁵ < 2³¹.
+// MaxBytesK is the largest k for which the sums of MultiplyBytes cannot overflow: 255²·2¹⁵ < 2³¹.
 const MaxBytesK = 1 << 15
 
 // blockBytes is the largest size of a packed block of A or B, in bytes. Smaller blocks are packed more often; larger
@@ -52,17 +52,17 @@ var bytePool = sync.Pool{New: func() any { return new(byteWorkspace) }}
 // MultiplyBytes computes a product exactly, so that its result is the same for every algorithm. It runs on the calling
 // goroutine. It panics if K is negative or above MaxBytesK, or if a matrix does not fit its slice. The rows of A and B
 // need no alignment; strides that are multiples of 4 are faster.
-func MultiplyBytes(x ByteProduct) {
-	if x.K < 0 || x.K > MaxBytesK || !byteMatrix(x.M, x.K, x.LDA, len(x.A)) || !byteMatrix(x.N, x.K, x.LDB, len(x.B)) ||
-		!byteMatrix(x.M, x.N, x.LDC, len(x.C)) {
-		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", x.M,
-			x.K, x.N, x.K, x.LDA, x.LDB, x.LDC, len(x.A), len(x.B), len(x.C)))
+func MultiplyBytes(p ByteProduct) {
+	if p.K < 0 || p.K > MaxBytesK || !byteMatrix(p.M, p.K, p.LDA, len(p.A)) || !byteMatrix(p.N, p.K, p.LDB, len(p.B)) ||
+		!byteMatrix(p.M, p.N, p.LDC, len(p.C)) {
+		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", p.M,
+			p.K, p.N, p.K, p.LDA, p.LDB, p.LDC, len(p.A), len(p.B), len(p.C)))
 	}
-	if x.M == 0 || x.N == 0 {
+	if p.M == 0 || p.N == 0 {
 		return
 	}
 	w := bytePool.Get().(*byteWorkspace)
-	w.multiply(currentKernels(), &x)
+	w.multiply(currentKernels(), &p)
 	bytePool.Put(w)
 }
 
@@ -71,43 +71,43 @@ func byteMatrix(rows, cols, ld, length int) bool {
 	return rows >= 0 && cols >= 0 && ld >= cols && (rows == 0 || length >= (rows-1)*ld+cols)
 }
 
-// multiply computes the product x. It packs every block of B once, and for each of them all blocks of A.
-func (w *byteWorkspace) multiply(ks *kernels, x *ByteProduct) {
-	micro := &ks.bytes
-	words := micro.words(x.K)
+// multiply computes the product p. It packs every block of B once, and for each of them all blocks of A.
+func (w *byteWorkspace) multiply(pathKernels *kernels, p *ByteProduct) {
+	micro := &pathKernels.bytes
+	words := micro.words(p.K)
 	limit := max(micro.mr, micro.nr, blockBytes/max(4*words, 1))
-	mc, nc := blockSize(x.M, limit/micro.mr*micro.mr, micro.mr), blockSize(x.N, limit/micro.nr*micro.nr, micro.nr)
-	for j := 0; j < x.N; j += nc {
-		cols := min(nc, x.N-j)
+	mc, nc := blockSize(p.M, limit/micro.mr*micro.mr, micro.mr), blockSize(p.N, limit/micro.nr*micro.nr, micro.nr)
+	for j := 0; j < p.N; j += nc {
+		cols := min(nc, p.N-j)
 		w.b = grow(w.b, 2*nc*words) // wide kernels need two words for every four bytes
-		packBytes(ks, w.b, x.B[j*x.LDB:], x.LDB, panelShape{cols, x.K, micro.nr})
+		packBytes(pathKernels, w.b, p.B[j*p.LDB:], p.LDB, panelShape{cols, p.K, micro.nr})
 		w.start = grow(w.start, nc)
 		clear(w.start)
 		if micro.shifted {
-			for q := range cols {
-				w.start[q] = 128 * byteSum(x.B[(j+q)*x.LDB:][:x.K])
+			for column := range cols {
+				w.start[column] = 128 * byteSum(p.B[(j+column)*p.LDB:][:p.K])
 			}
 		}
-		for i := 0; i < x.M; i += mc {
-			rows := min(mc, x.M-i)
+		for i := 0; i < p.M; i += mc {
+			rows := min(mc, p.M-i)
 			w.a = grow(w.a, 2*mc*words)
 			if micro.depth > 1 {
-				packRows(w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, words})
+				packRows(w.a, p.A[i*p.LDA:], p.LDA, panelShape{rows, p.K, words})
 			} else {
-				packBytes(ks, w.a, x.A[i*x.LDA:], x.LDA, panelShape{rows, x.K, micro.mr})
+				packBytes(pathKernels, w.a, p.A[i*p.LDA:], p.LDA, panelShape{rows, p.K, micro.mr})
 			}
 			if micro.shifted {
-				for q := range mc * words {
-					w.a[q] ^= 0x80808080
+				for word := range mc * words {
+					w.a[word] ^= 0x80808080 // subtracts 128 from each byte
 				}
 			}
-			w.multiplyBlocks(micro, words, ByteProduct{M: rows, N: cols, C: x.C[i*x.LDC+j:], LDC: x.LDC})
+			w.multiplyBlocks(micro, words, ByteProduct{M: rows, N: cols, C: p.C[i*p.LDC+j:], LDC: p.LDC})
 		}
 	}
 }
 
 // words returns the number of words that a panel needs for k bytes of a row.
-func (f *byteKernel) words(k int) int { return (max(k, 1) + 4*f.depth - 1) / (4 * f.depth) * f.depth }
+func (b *byteKernel) words(k int) int { return (max(k, 1) + 4*b.depth - 1) / (4 * b.depth) * b.depth }
 
 // packRows packs shape.count rows of shape.k bytes one after the other, with shape.width words for each. Bytes beyond
 // the k-th may have any value, since the other factor is zero there.
@@ -118,10 +118,10 @@ func packRows(dst []uint32, src []uint8, ld int, shape panelShape) {
 	}
 }
 
-// multiplyBlocks multiplies the packed blocks, tile by tile, and stores the result in C of x, M×N. A tile that crosses
+// multiplyBlocks multiplies the packed blocks, tile by tile, and stores the result in C of p, M×N. A tile that crosses
 // the border of C is computed in w.tile, from which the elements inside C are copied.
-func (w *byteWorkspace) multiplyBlocks(micro *byteKernel, words int, x ByteProduct) {
-	m, n, c, ldc := x.M, x.N, x.C, x.LDC
+func (w *byteWorkspace) multiplyBlocks(micro *byteKernel, words int, p ByteProduct) {
+	m, n, c, ldc := p.M, p.N, p.C, p.LDC
 	if micro.wide {
 		words *= 2
 	}
@@ -146,17 +146,17 @@ func (w *byteWorkspace) multiplyBlocks(micro *byteKernel, words int, x ByteProdu
 // pads each row with zero words. For wide kernels, bytes 0 and 2 of such a word form one word of 16-bit numbers, and
 // bytes 1 and 3 another. If the last panel has fewer rows, the missing ones may have any value, since their results are
 // not used.
-func packBytes(ks *kernels, dst []uint32, src []uint8, ld int, shape panelShape) {
+func packBytes(pathKernels *kernels, dst []uint32, src []uint8, ld int, shape panelShape) {
 	n, k, w := shape.count, shape.k, shape.width
-	words, wholeWords := ks.bytes.words(k), k/4
+	words, wholeWords := pathKernels.bytes.words(k), k/4
 	steps := (n + w - 1) / w * words // number of steps, of w words each
 	for i := 0; i < n; i += w {
 		panel, rows := dst[i*words:(i+w)*words], min(w, n-i)
 		clear(panel[wholeWords*w:])
 		if srcRows := src[i*ld:]; ld%4 == 0 && wholeWords > 0 {
 			// The routines that pack float32 only copy 32-bit words, so they can pack bytes too.
-			f := kernel[float32]{pack4: ks.f32.pack4, pack2: ks.f32.pack2}
-			packAcross(f, view[float32](panel), view[float32](srcRows), ld/4, panelShape{rows, wholeWords, w})
+			copyKernel := kernel[float32]{pack4: pathKernels.f32.pack4, pack2: pathKernels.f32.pack2}
+			packAcross(copyKernel, view[float32](panel), view[float32](srcRows), ld/4, panelShape{rows, wholeWords, w})
 		} else {
 			for r := range rows {
 				for p := range wholeWords {
@@ -170,14 +170,14 @@ func packBytes(ks *kernels, dst []uint32, src []uint8, ld int, shape panelShape)
 			panel[wholeWords*w+r] = binary.NativeEndian.Uint32(tail[:])
 		}
 	}
-	if !ks.bytes.wide {
+	if !pathKernels.bytes.wide {
 		return
 	}
 	// Words expand to twice their size in place, so go from the end: panel by panel, step by step.
-	for s := steps - 1; s >= 0; s-- {
+	for step := steps - 1; step >= 0; step-- {
 		for r := w - 1; r >= 0; r-- {
-			v := dst[s*w+r]
-			dst[2*s*w+r], dst[(2*s+1)*w+r] = v&0x00ff00ff, v>>8&0x00ff00ff
+			word := dst[step*w+r]
+			dst[2*step*w+r], dst[(2*step+1)*w+r] = word&0x00ff00ff, word>>8&0x00ff00ff
 		}
 	}
 }
@@ -195,16 +195,16 @@ func byteSum(v []uint8) (sum int32) {
 	for len(v) >= 8 {
 		chunk := v[:min(len(v)&^7, 8*128)] // 128·2·255 < 2¹⁶
 		v = v[len(chunk):]
-		var s uint64
+		var sums uint64
 		for ; len(chunk) >= 8; chunk = chunk[8:] {
 			word := binary.LittleEndian.Uint64(chunk)
-			s += word&even + word>>8&even
+			sums += word&even + word>>8&even
 		}
-		s = s&0x0000ffff0000ffff + s>>16&0x0000ffff0000ffff
-		sum += int32(uint32(s)) + int32(s>>32)
+		sums = sums&0x0000ffff0000ffff + sums>>16&0x0000ffff0000ffff
+		sum += int32(uint32(sums)) + int32(sums>>32)
 	}
-	for _, b := range v {
-		sum += int32(b)
+	for _, number := range v {
+		sum += int32(number)
 	}
 	return sum
 }

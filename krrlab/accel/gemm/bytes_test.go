@@ -12,20 +12,20 @@ import (
 
 // onByteKernels runs f with the kernel of each path of this processor, and on AVX-512 also with the kernels for
 // processors without AMX or VNNI.
-func onByteKernels(t *testing.T, f func(t *testing.T)) {
+func onByteKernels(t *testing.T, test func(t *testing.T)) {
 	previous := simd.CurrentPath()
 	defer simd.UsePath(previous)
-	for _, p := range simd.Paths()[1:] {
-		simd.UsePath(p)
-		t.Run(p.String(), f)
+	for _, path := range simd.Paths()[1:] {
+		simd.UsePath(path)
+		t.Run(path.String(), test)
 	}
 	if previous == simd.AVX512 {
-		k := byPath[previous]
-		fastest := k.bytes
-		defer func() { k.bytes = fastest }()
+		pathKernels := byPath[previous]
+		fastest := pathKernels.bytes
+		defer func() { pathKernels.bytes = fastest }()
 		for i := range len(byteKernels) - 1 {
-			k.bytes = byteKernels[i]
-			t.Run(fmt.Sprintf("avx512, %d×%d", k.bytes.mr, k.bytes.nr), f)
+			pathKernels.bytes = byteKernels[i]
+			t.Run(fmt.Sprintf("avx512, %d×%d", pathKernels.bytes.mr, pathKernels.bytes.nr), test)
 		}
 	}
 }
@@ -33,18 +33,19 @@ func onByteKernels(t *testing.T, f func(t *testing.T)) {
 // TestBytesExact compares products of bytes with big integers, for numbers of rows around the tile sizes, strides
 // that are and are not multiples of 4, and rows that end with their slice.
 func TestBytesExact(t *testing.T) {
-	g := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]func() uint8{
-		"any": func() uint8 { return uint8(g.Uint32()) }, "0 and 255": func() uint8 { return uint8(255 * g.IntN(2)) },
-		"0 and 1": func() uint8 { return uint8(g.IntN(2)) }, "255": func() uint8 { return 255 },
+		"any":       func() uint8 { return uint8(random.Uint32()) },
+		"0 and 255": func() uint8 { return uint8(255 * random.IntN(2)) },
+		"0 and 1":   func() uint8 { return uint8(random.IntN(2)) }, "255": func() uint8 { return 255 },
 		"0": func() uint8 { return 0 },
 	}
 	onByteKernels(t, func(t *testing.T) {
 		for name, draw := range draws {
-			for _, s := range [][3]int{{1, 1, 1}, {1, 1, 0}, {3, 5, 4}, {7, 17, 2}, {13, 31, 3}, {14, 32, 8},
+			for _, shape := range [][3]int{{1, 1, 1}, {1, 1, 0}, {3, 5, 4}, {7, 17, 2}, {13, 31, 3}, {14, 32, 8},
 				{15, 33, 123}, {29, 65, 30}, {6, 16, 785}, {50, 40, 7}} {
-				for _, gap := range []int{0, 1, 5, (8 - s[2]%4) % 4} {
-					m, n, k := s[0], s[1], s[2]
+				for _, gap := range []int{0, 1, 5, (8 - shape[2]%4) % 4} {
+					m, n, k := shape[0], shape[1], shape[2]
 					lda, ldb, ldc := k+gap, k+2*gap, n+gap
 					a, b := make([]uint8, (m-1)*lda+k), make([]uint8, (n-1)*ldb+k)
 					for i := range a {
@@ -69,7 +70,7 @@ func TestBytesExact(t *testing.T) {
 								}
 							}
 							if int64(c[i*ldc+j]) != want.Int64() {
-								t.Fatalf("%s, %v, gap %d: (%d, %d) is %d, want %v", name, s, gap, i, j, c[i*ldc+j],
+								t.Fatalf("%s, %v, gap %d: (%d, %d) is %d, want %v", name, shape, gap, i, j, c[i*ldc+j],
 									want)
 							}
 						}
@@ -88,13 +89,13 @@ func TestBytesLongestRows(t *testing.T) {
 		a[3*k+5] = 0
 		c := make([]int32, m*n)
 		MultiplyBytes(ByteProduct{m, n, k, a, k, b, k, c, n})
-		for i, v := range c {
+		for i, entry := range c {
 			want := int32(255 * 255 * k)
 			if i/n == 3 {
 				want -= 255 * 255
 			}
-			if v != want {
-				t.Fatalf("entry %d is %d, want %d", i, v, want)
+			if entry != want {
+				t.Fatalf("entry %d is %d, want %d", i, entry, want)
 			}
 		}
 	})
@@ -103,12 +104,12 @@ func TestBytesLongestRows(t *testing.T) {
 // TestBytesPanics checks that slices that are too short for the shape, strides that are too small, negative depths and
 // rows longer than MaxBytesK panic.
 func TestBytesPanics(t *testing.T) {
-	v, c := make([]uint8, 12), make([]int32, 9)
-	for i, f := range []func(){
-		func() { MultiplyBytes(ByteProduct{3, 3, 5, v, 5, v, 5, c, 3}) },
-		func() { MultiplyBytes(ByteProduct{3, 3, 4, v, 3, v, 4, c, 3}) },
-		func() { MultiplyBytes(ByteProduct{3, 3, 4, v, 4, v, 4, c, 4}) },
-		func() { MultiplyBytes(ByteProduct{3, 3, -1, v, 4, v, 4, c, 3}) },
+	bytes, c := make([]uint8, 12), make([]int32, 9)
+	for i, call := range []func(){
+		func() { MultiplyBytes(ByteProduct{3, 3, 5, bytes, 5, bytes, 5, c, 3}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, 4, bytes, 3, bytes, 4, c, 3}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, 4, bytes, 4, bytes, 4, c, 4}) },
+		func() { MultiplyBytes(ByteProduct{3, 3, -1, bytes, 4, bytes, 4, c, 3}) },
 		func() {
 			MultiplyBytes(ByteProduct{0, 0, MaxBytesK + 1, nil, MaxBytesK + 1, nil, MaxBytesK + 1, nil, 0})
 		},
@@ -119,17 +120,17 @@ func TestBytesPanics(t *testing.T) {
 					t.Errorf("case %d: no panic", i)
 				}
 			}()
-			f()
+			call()
 		}()
 	}
-	MultiplyBytes(ByteProduct{0, 3, 4, nil, 4, v, 4, nil, 3}) // no rows: valid
+	MultiplyBytes(ByteProduct{0, 3, 4, nil, 4, bytes, 4, nil, 3}) // no rows: valid
 }
 
 // TestByteSum adds bytes in slices of every length up to more than one part.
 func TestByteSum(t *testing.T) {
-	v := slices.Repeat([]uint8{255}, 2100)
-	for n := range v {
-		if got := byteSum(v[:n]); got != int32(255*n) {
+	bytes := slices.Repeat([]uint8{255}, 2100)
+	for n := range bytes {
+		if got := byteSum(bytes[:n]); got != int32(255*n) {
 			t.Fatalf("the sum of %d bytes of 255 is %d", n, got)
 		}
 	}

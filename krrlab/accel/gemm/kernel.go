@@ -1,7 +1,7 @@
 package gemm
 
-// real is a number format for which there are kernels.
-type real interface{ float32 | float64 }
+// float is a number format for which there are kernels.
+type float interface{ float32 | float64 }
 
 // kernel is a micro-kernel. mul computes one tile of C, mr×nr, from a panel a of packed A and a panel b of packed B:
 //
@@ -11,9 +11,9 @@ type real interface{ float32 | float64 }
 // where C_ij is c[i·ldc+j]. mul reads C only if add is set; k may be 0. A kernel with fused multiply-adds rounds once
 // for each p and once for α·S_ij + C_ij. A kernel without them rounds every product and every sum.
 //
-// pack4 and pack2, if not nil, transpose 4 and 2 vectors while packing: dst[p·w+i] = src[i·ld+p] for p < n. pack, if
-// not nil, copies rows of nr elements: dst[p·nr+i] = src[p·ld+i] for p < n.
-type kernel[T real] struct {
+// pack4 and pack2, if not nil, transpose 4 and 2 vectors of n elements while packing: dst[p·w+i] = src[i·ld+p] for p <
+// n. pack, if not nil, copies n rows of nr elements: dst[p·nr+i] = src[p·ld+i] for p < n.
+type kernel[T float] struct {
 	mr, nr       int
 	mul          func(k int, a, b, c *T, ldc int, alpha T, add bool)
 	pack4, pack2 func(n int, src *T, ld int, dst *T, w int)

@@ -7,24 +7,25 @@ package gemm
 // panelShape describes a packed block: count vectors of k elements, in panels of width vectors.
 type panelShape struct{ count, k, width int }
 
-// pack packs the vectors of a block, which are the columns of src if along is set, and otherwise its rows. Element p of
+// pack packs the vectors of a block, which are the columns of src if vectorsAreColumns, and
+// otherwise its rows. Element p of
 // vector i is at row p0+p and column i0+i, or at row i0+i and column p0+p.
-func pack[T real](f kernel[T], dst, src []T, ld, i0, p0 int, along bool, shape panelShape) {
-	if along {
-		packAlong(f, dst, src[p0*ld+i0:], ld, shape)
+func pack[T float](micro kernel[T], dst, src []T, ld, i0, p0 int, vectorsAreColumns bool, shape panelShape) {
+	if vectorsAreColumns {
+		packAlong(micro, dst, src[p0*ld+i0:], ld, shape)
 	} else {
-		packAcross(f, dst, src[i0*ld+p0:], ld, shape)
+		packAcross(micro, dst, src[i0*ld+p0:], ld, shape)
 	}
 }
 
-// packAlong packs the vectors of a block, where element p of vector i is src[p·ld+i]. It uses the routine f.pack
+// packAlong packs the vectors of a block, where element p of vector i is src[p·ld+i]. It uses the routine micro.pack
 // unless that is nil.
-func packAlong[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
+func packAlong[T float](micro kernel[T], dst, src []T, ld int, shape panelShape) {
 	n, k, w := shape.count, shape.k, shape.width
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
-		if f.pack != nil && w == f.nr && w <= n-i {
-			f.pack(k, &src[i], ld, &panel[0])
+		if micro.pack != nil && w == micro.nr && w <= n-i {
+			micro.pack(k, &src[i], ld, &panel[0])
 			continue
 		}
 		cols := min(w, n-i)
@@ -43,17 +44,17 @@ func packAlong[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
 }
 
 // packAcross packs the vectors of a block, where element p of vector i is src[i·ld+p]. It uses the routines
-// f.pack4 and f.pack2 unless they are nil.
-func packAcross[T real](f kernel[T], dst, src []T, ld int, shape panelShape) {
+// micro.pack4 and micro.pack2 unless they are nil.
+func packAcross[T float](micro kernel[T], dst, src []T, ld int, shape panelShape) {
 	n, k, w := shape.count, shape.k, shape.width
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		r, rows := 0, min(w, n-i)
-		for ; f.pack4 != nil && r+4 <= rows; r += 4 {
-			f.pack4(k, &src[(i+r)*ld], ld, &panel[r], w)
+		for ; micro.pack4 != nil && r+4 <= rows; r += 4 {
+			micro.pack4(k, &src[(i+r)*ld], ld, &panel[r], w)
 		}
-		for ; f.pack2 != nil && r+2 <= rows; r += 2 {
-			f.pack2(k, &src[(i+r)*ld], ld, &panel[r], w)
+		for ; micro.pack2 != nil && r+2 <= rows; r += 2 {
+			micro.pack2(k, &src[(i+r)*ld], ld, &panel[r], w)
 		}
 		for ; r < rows; r++ {
 			for p, v := range src[(i+r)*ld : (i+r)*ld+k] {
