@@ -18,13 +18,13 @@ import (
 // packages it depends on, and sets u.interp.
 func (e *Engine) build(u *unit) error {
 	e.findDependencies(u)
-	built, err := e.buildSSA(u)
+	ssaPackages, err := e.buildSSA(u)
 	if err != nil {
 		return err
 	}
 	ctx := e.newContext()
-	e.bindEarlierVariables(u, built, ctx)
-	interp, err := ctx.NewInterp(built[u])
+	e.bindEarlierVariables(u, ssaPackages, ctx)
+	interp, err := ctx.NewInterp(ssaPackages[u])
 	if err != nil {
 		return err
 	}
@@ -32,9 +32,9 @@ func (e *Engine) build(u *unit) error {
 	if typeFeature.available() {
 		e.loader.recordTypes(*fieldAddr[*ixgo.TypesRecord](interp, recordField))
 	}
-	for name := range built[u].Members {
-		if p, ok := interp.GetVarAddr(name); ok {
-			u.vars[name] = reflect.ValueOf(p)
+	for name := range ssaPackages[u].Members {
+		if ptr, ok := interp.GetVarAddr(name); ok {
+			u.vars[name] = reflect.ValueOf(ptr)
 		}
 	}
 	u.interp = interp
@@ -64,58 +64,59 @@ func (e *Engine) buildSSA(u *unit) (map[*unit]*ssa.Package, error) {
 	if err := checkMethods(len(cellTypes), newMethods); err != nil {
 		return nil, err
 	}
-	built := map[*unit]*ssa.Package{}
-	for v := range units {
+	ssaPackages := map[*unit]*ssa.Package{}
+	for dep := range units {
 		var files []*ast.File
 		var info *types.Info
-		if v.src != nil {
-			files, info = v.src.files, v.src.info
-			if v.src.decls != nil {
-				files, info = v.src.usedPart(used)
-				if v == u {
-					files, info = v.src.initializedPart(used)
+		if dep.src != nil {
+			files, info = dep.src.files, dep.src.info
+			if dep.src.decls != nil {
+				files, info = dep.src.usedPart(used)
+				if dep == u {
+					files, info = dep.src.initializedPart(used)
 				}
 			}
 		}
-		if v == u && cellTypes != nil {
+		if dep == u && cellTypes != nil {
 			files = append(slices.Clip(files), conversionFile(u.pkg, info, cellTypes))
 		}
-		built[v] = prog.CreatePackage(v.pkg, files, info, false)
+		ssaPackages[dep] = prog.CreatePackage(dep.pkg, files, info, false)
 	}
 	prog.Build()
 	if !redirectFeature.available() {
-		return built, refuseNilEntries(prog)
+		return ssaPackages, refuseNilEntries(prog)
 	}
-	return built, nil
+	return ssaPackages, nil
 }
 
-// checkMethods returns an error if a unit that mentions cellTypes types of cells, with newMethods new methods, cannot
-// be built. Compiled code calls methods of cells through a table of fixed size. ixgo ends the process when it is full.
-func checkMethods(cellTypes, newMethods int) error {
-	if newMethods > 0 && !invokeFeature.available() || cellTypes > 0 && !typeFeature.available() {
+// checkMethods returns an error if a unit cannot be built that mentions cellTypeCount types of cells, of which the new
+// ones have newMethodCount methods. Compiled code calls methods of cells through a table of fixed size. ixgo ends the
+// process when it is full.
+func checkMethods(cellTypeCount, newMethodCount int) error {
+	if newMethodCount > 0 && !invokeFeature.available() || cellTypeCount > 0 && !typeFeature.available() {
 		return errors.New("types of cells need what this kernel lacks (see what it said at first)")
 	}
-	if size, _, free := ixgo.IcallStat(); newMethods > 0 && newMethods+spareMethods > free {
+	if capacity, _, free := ixgo.IcallStat(); newMethodCount > 0 && newMethodCount+spareMethods > free {
 		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): "+
-			"restart it", newMethods, size)
+			"restart it", newMethodCount, capacity)
 	}
 	return nil
 }
 
 // bindEarlierVariables connects a unit with existing variables: those of the units it is built with, and those that it
 // declares again.
-func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx *ixgo.Context) {
+func (e *Engine) bindEarlierVariables(u *unit, ssaPackages map[*unit]*ssa.Package, ctx *ixgo.Context) {
 	e.loader.mu.Lock()
 	clear(e.loader.cellPackages)
-	for v, ssaPkg := range built {
-		if v == u {
+	for dep, ssaPkg := range ssaPackages {
+		if dep == u {
 			continue
 		}
-		if v.src == nil || v.src.decls == nil {
+		if dep.src == nil || dep.src.decls == nil {
 			ssaPkg.Func("init").Blocks = nil // the unit was initialized when it ran
 		}
-		vars := &ixgo.Package{Path: mainPath, Name: "main", Vars: v.vars}
-		e.loader.cellPackages[unsafe.StringData(v.pkg.Path())] = vars
+		vars := &ixgo.Package{Path: mainPath, Name: "main", Vars: dep.vars}
+		e.loader.cellPackages[unsafe.StringData(dep.pkg.Path())] = vars
 	}
 	e.loader.pendingTypes = nil
 	e.loader.mu.Unlock()
@@ -133,7 +134,7 @@ func (e *Engine) bindEarlierVariables(u *unit, built map[*unit]*ssa.Package, ctx
 // interpreted packages that are compiled with the unit.
 func (e *Engine) cellTypes(u *unit, used set[types.Object]) (mentioned []types.Type, methods int) {
 	walker := typeWalker{onNamed: func(n *types.Named) {
-		if !isOfCell(n.Obj()) && e.units[n.Obj().Pkg()] == nil || types.IsInterface(n) || isGeneric(n) {
+		if !isDeclaredByCell(n.Obj()) && e.units[n.Obj().Pkg()] == nil || types.IsInterface(n) || isGeneric(n) {
 			return
 		}
 		mentioned = append(mentioned, n)
@@ -141,8 +142,8 @@ func (e *Engine) cellTypes(u *unit, used set[types.Object]) (mentioned []types.T
 			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
 		}
 	}}
-	for o := range used {
-		if t, ok := o.(*types.TypeName); ok {
+	for obj := range used {
+		if t, ok := obj.(*types.TypeName); ok {
 			walker.visit(t.Type())
 		}
 	}
@@ -152,44 +153,48 @@ func (e *Engine) cellTypes(u *unit, used set[types.Object]) (mentioned []types.T
 	for _, t := range u.src.info.Types {
 		walker.visit(t.Type)
 	}
-	for _, o := range u.src.info.Defs {
-		if o != nil {
-			walker.visit(o.Type())
+	for _, obj := range u.src.info.Defs {
+		if obj != nil {
+			walker.visit(obj.Type())
 		}
 	}
 	return mentioned, methods
 }
 
 // conversionFile returns a file with one function, which is never called and converts pointers to the given types to
-// interfaces. ixgo compiles the methods of a type only if the unit converts it to an interface; later units and
-// compiled code call these methods.
-func conversionFile(p *types.Package, info *types.Info, converted []types.Type) *ast.File {
-	ident := func(name string, o types.Object) *ast.Ident {
-		id := ast.NewIdent(name)
-		info.Uses[id] = o
-		return id
+// interfaces:
+//
+//	func krrlab_types(take func(...any)) { var x *T1; var x *T2; take(x, x) }
+//
+// The variables have equal names, but are different objects in info. ixgo compiles the methods of a type only if the
+// unit converts the type to an interface; later units and compiled code call these methods.
+func conversionFile(pkg *types.Package, info *types.Info, converted []types.Type) *ast.File {
+	ident := func(name string, obj types.Object) *ast.Ident {
+		use := ast.NewIdent(name)
+		info.Uses[use] = obj
+		return use
 	}
-	anys := types.NewVar(token.NoPos, p, "", types.NewSlice(types.Universe.Lookup("any").Type()))
-	take := types.NewParam(token.NoPos, p, "take",
-		types.NewSignatureType(nil, nil, nil, types.NewTuple(anys), nil, true))
+	anySlice := types.NewVar(token.NoPos, pkg, "", types.NewSlice(types.Universe.Lookup("any").Type()))
+	take := types.NewParam(token.NoPos, pkg, "take",
+		types.NewSignatureType(nil, nil, nil, types.NewTuple(anySlice), nil, true))
 	call := &ast.CallExpr{Fun: ident("take", take)}
 	info.Types[call] = types.TypeAndValue{Type: types.NewTuple()}
 	body := &ast.BlockStmt{}
 	for _, t := range converted {
-		x, def := types.NewVar(token.NoPos, p, "x", types.NewPointer(t)), ast.NewIdent("x")
-		info.Defs[def] = x
+		x, varName := types.NewVar(token.NoPos, pkg, "x", types.NewPointer(t)), ast.NewIdent("x")
+		info.Defs[varName] = x
 		call.Args = append(call.Args, ident("x", x))
 		body.List = append(body.List, &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR,
-			Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{def}}}}})
+			Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{varName}}}}})
 	}
 	body.List = append(body.List, &ast.ExprStmt{X: call})
-	name, param := ast.NewIdent(ReservedPrefix+"types"), ast.NewIdent("take")
-	info.Defs[param] = take
-	info.Defs[name] = types.NewFunc(token.NoPos, p, name.Name,
+	funcName, takeParam := ast.NewIdent(ReservedPrefix+"types"), ast.NewIdent("take")
+	info.Defs[takeParam] = take
+	info.Defs[funcName] = types.NewFunc(token.NoPos, pkg, funcName.Name,
 		types.NewSignatureType(nil, nil, nil, types.NewTuple(take), nil, false))
-	params := &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{param}}}}
-	return &ast.File{Name: ast.NewIdent(p.Name()), Decls: []ast.Decl{
-		&ast.FuncDecl{Name: name, Type: &ast.FuncType{Params: params}, Body: body}}}
+	params := &ast.FieldList{List: []*ast.Field{{Names: []*ast.Ident{takeParam}}}}
+	return &ast.File{Name: ast.NewIdent(pkg.Name()), Decls: []ast.Decl{
+		&ast.FuncDecl{Name: funcName, Type: &ast.FuncType{Params: params}, Body: body}}}
 }
 
 // spareMethods is the number of method table entries reserved for types that are discovered during compilation. A
@@ -198,10 +203,10 @@ const spareMethods = 100
 
 // isGeneric reports whether a type has uninstantiated type parameters: its own, or those of the function in which it is
 // declared.
-func isGeneric(t types.Type) (hasParam bool) {
-	walker := typeWalker{onTypeParam: func() { hasParam = true }}
+func isGeneric(t types.Type) (hasTypeParam bool) {
+	walker := typeWalker{onTypeParam: func() { hasTypeParam = true }}
 	walker.onNamed = func(n *types.Named) {
-		if o := n.Obj(); o.Pkg() != nil && o.Pkg().Scope().Lookup(o.Name()) != o {
+		if obj := n.Obj(); obj.Pkg() != nil && obj.Pkg().Scope().Lookup(obj.Name()) != obj {
 			walker.visit(n.Underlying())
 		}
 	}
@@ -209,7 +214,7 @@ func isGeneric(t types.Type) (hasParam bool) {
 		return true
 	}
 	walker.visit(t)
-	return hasParam
+	return hasTypeParam
 }
 
 // collectDependencies adds a unit and its direct and indirect dependencies to units, and the packages that they use to
@@ -219,23 +224,23 @@ func (e *Engine) collectDependencies(u *unit, units set[*unit], pkgs set[*types.
 		return
 	}
 	units[u] = true
-	for p := range u.packages {
-		e.collectPackages(p, pkgs)
+	for pkg := range u.packages {
+		e.collectPackages(pkg, pkgs)
 	}
-	for v := range u.dependencies {
-		e.collectDependencies(v, units, pkgs)
+	for dep := range u.dependencies {
+		e.collectDependencies(dep, units, pkgs)
 	}
 }
 
 // collectPackages adds a package to pkgs and, if it is interpreted from source, also its direct and indirect imports.
-func (e *Engine) collectPackages(p *types.Package, pkgs set[*types.Package]) {
-	if pkgs[p] {
+func (e *Engine) collectPackages(pkg *types.Package, pkgs set[*types.Package]) {
+	if pkgs[pkg] {
 		return
 	}
-	pkgs[p] = true
-	if e.packageSyntax(p) != nil {
-		for _, q := range p.Imports() {
-			e.collectPackages(q, pkgs)
+	pkgs[pkg] = true
+	if e.packageSyntax(pkg) != nil {
+		for _, imported := range pkg.Imports() {
+			e.collectPackages(imported, pkgs)
 		}
 	}
 }
@@ -253,7 +258,7 @@ func (u *unit) hasInitializer(name string) bool {
 }
 
 // release frees the memory of a unit after its execution. If there are more units than e.sweepThreshold, it also
-// removes those that are no longer reachable.
+// removes the units that are no longer reachable.
 func (e *Engine) release(u *unit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -290,15 +295,15 @@ func (e *Engine) sweep() {
 			return
 		}
 		live[u.pkg] = u
-		for v := range u.dependencies {
-			mark(v)
+		for dep := range u.dependencies {
+			mark(dep)
 		}
 		for _, name := range u.pkg.Scope().Names() {
 			walker.visit(u.pkg.Scope().Lookup(name).Type())
 		}
 	}
-	for _, o := range e.visible.names {
-		mark(e.units[o.Pkg()])
+	for _, obj := range e.visible.names {
+		mark(e.units[obj.Pkg()])
 	}
 	for _, u := range e.sourceUnits {
 		mark(u)

@@ -12,12 +12,12 @@ import (
 
 // Cell is the type-checked code of a notebook cell, ready to run.
 type Cell struct {
-	e            *Engine
+	engine       *Engine
 	units        []*unit
 	shownTypes   []types.Type   // types of the displayed values, those of the last expression
-	EndsWithCall bool           // the last expression is a call
+	EndsWithCall bool           // the last expression, which is displayed, is a call
 	errorLines   map[string]int // by variable, the line that assigned an error which no later statement reads
-	sections     []section      // the sections of the units
+	sections     []section      // the items of the cell, grouped by kind
 	visibleAtEnd namespace      // names that are visible when the cell has ended
 }
 
@@ -37,8 +37,8 @@ type namespace struct {
 func (n namespace) clone() namespace { return namespace{maps.Clone(n.names), maps.Clone(n.imports)} }
 
 // bind makes name denote the object o.
-func (n namespace) bind(name string, o types.Object) {
-	n.names[name] = o
+func (n namespace) bind(name string, obj types.Object) {
+	n.names[name] = obj
 	delete(n.imports, name)
 }
 
@@ -64,12 +64,13 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 			display = hideLast
 		}
 		slices.SortStableFunc(items, func(a, b cellItem) int { return b.hoistOrder - a.hoistOrder })
-		inOrder, orderErr := c, err
+		originalCell, originalErr := c, err
 		c, err = e.compile(name, code, items, display)
-		// The new order is at fault if the name is known in the order of the cell.
-		if errors.As(err, &typeErr) && inOrder.visibleAtEnd.names[strings.TrimPrefix(typeErr.Msg,
+		// If the name is visible in the order of the cell, the new order causes this error. The first error is the
+		// one to report.
+		if errors.As(err, &typeErr) && originalCell.visibleAtEnd.names[strings.TrimPrefix(typeErr.Msg,
 			"undefined: ")] != nil {
-			err = orderErr
+			err = originalErr
 		}
 	}
 	if err == nil && len(items) > 0 && c.isProgram() {
@@ -95,7 +96,7 @@ const callMain = "\nmain()"
 // visible after the last unit without an error.
 func (e *Engine) compile(name, code string, items []cellItem, display lastDisplay) (c *Cell, err error) {
 	visible := e.visible.clone()
-	c = &Cell{e: e, errorLines: map[string]int{}, sections: groupItems(items), visibleAtEnd: visible}
+	c = &Cell{engine: e, errorLines: map[string]int{}, sections: groupItems(items), visibleAtEnd: visible}
 	for i, section := range c.sections {
 		file, err := e.parse(name, code, section)
 		if err != nil {
@@ -166,12 +167,12 @@ func (e *Engine) prepareDeclarations(file *ast.File, visible namespace) (*unit, 
 	}
 	u.line = e.fset.Position(file.Decls[0].Pos()).Line
 	for _, name := range u.pkg.Scope().Names() {
-		o := u.pkg.Scope().Lookup(name)
-		if v, ok := o.(*types.Var); ok {
+		obj := u.pkg.Scope().Lookup(name)
+		if v, ok := obj.(*types.Var); ok {
 			u.recordRedeclared(v, visible)
 		}
-		visible.bind(name, o)
-		u.declaredNames = append(u.declaredNames, declaredName{name, o, 0})
+		visible.bind(name, obj)
+		u.declaredNames = append(u.declaredNames, declaredName{name, obj, 0})
 	}
 	return u, nil
 }
@@ -198,20 +199,21 @@ type declaredName struct {
 }
 
 // Run executes a cell and returns the values of its last expression. It calls onLine with the line of each statement
-// before executing it. Declarations become visible to later cells one by one during execution. If abandoned returns
-// true before a statement or at the end of a unit, Run stops with the error Stopped and publishes nothing more.
-func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, err error) {
-	if err := c.e.initializePackages(); err != nil {
+// before the statement is executed. Declarations become visible to later cells one by one during execution. If
+// isAbandoned returns true before a statement or at the end of a unit, Run stops with the error Stopped and publishes
+// nothing more.
+func (c *Cell) Run(isAbandoned func() bool, onLine func(line int)) (shown []Value, err error) {
+	if err := c.engine.initializePackages(); err != nil {
 		return nil, err
 	}
 	for _, unit := range c.units {
-		if err := c.e.activate(unit); err != nil {
+		if err := c.engine.activate(unit); err != nil {
 			return nil, err
 		}
 		if unit.pkg == nil {
 			continue
 		}
-		c.e.publish(unit, -1) // no variables yet
+		c.engine.publish(unit, -1) // all names except variables
 		var shownValues []any
 		entry := "init"
 		if unit.lines != nil {
@@ -219,28 +221,28 @@ func (c *Cell) Run(abandoned func() bool, onLine func(line int)) (out []Value, e
 		} else {
 			onLine(unit.line)
 		}
-		c.e.current.Store(&execution{goid: GoroutineID(), show: func(vs []any) { shownValues = vs },
+		c.engine.current.Store(&execution{goid: GoroutineID(), show: func(values []any) { shownValues = values },
 			beforeStep: func(step int) {
-				if abandoned() {
+				if isAbandoned() {
 					panic(Stopped{})
 				}
-				c.e.publish(unit, step)
+				c.engine.publish(unit, step)
 				onLine(unit.lines[step])
 			}})
 		_, err := unit.interp.RunFunc(entry)
-		if abandoned() {
+		if isAbandoned() {
 			return nil, Stopped{}
 		}
 		if err != nil {
 			return nil, err
 		}
-		c.e.publish(unit, len(unit.lines)+1) // all names
+		c.engine.publish(unit, len(unit.lines)+1) // all names
 		for i, v := range shownValues[:min(len(shownValues), len(c.shownTypes))] {
-			out = append(out, Value{v, c.shownTypes[i]})
+			shown = append(shown, Value{v, c.shownTypes[i]})
 		}
-		c.e.release(unit)
+		c.engine.release(unit)
 	}
-	return out, nil
+	return shown, nil
 }
 
 // activate makes a unit executable. For a unit of imports, it makes the imported names visible.
@@ -253,8 +255,8 @@ func (e *Engine) activate(u *unit) (err error) {
 		for name := range u.imports {
 			delete(e.visible.names, name)
 		}
-		for name, o := range u.dotImported {
-			e.visible.bind(name, o)
+		for name, obj := range u.dotImported {
+			e.visible.bind(name, obj)
 		}
 		return nil
 	}

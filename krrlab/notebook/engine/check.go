@@ -45,12 +45,12 @@ func (e *Engine) checkUnit(file *ast.File, visible namespace) (*unit, error) {
 // scope.
 func (e *Engine) checkInNamespace(src *syntax, visible namespace) error {
 	session := types.NewScope(types.Universe, 0, 0, "session")
-	for _, o := range visible.names {
-		session.Insert(o)
+	for _, obj := range visible.names {
+		session.Insert(obj)
 	}
 	for name, path := range visible.imports {
-		if p, err := (importer{e}).Import(path); err == nil {
-			session.Insert(types.NewPkgName(token.NoPos, e.pkg, name, p))
+		if pkg, err := (importer{e}).Import(path); err == nil {
+			session.Insert(types.NewPkgName(token.NoPos, e.pkg, name, pkg))
 		}
 	}
 	*e.pkg.Scope() = *types.NewScope(session, 0, 0, "unit")
@@ -60,7 +60,7 @@ func (e *Engine) checkInNamespace(src *syntax, visible namespace) error {
 
 // typeCheck type-checks the files of a package for a version of the language. It returns the first error, ignoring
 // unused variables, labels and imports.
-func (e *Engine) typeCheck(p *types.Package, src *syntax, version string) (firstErr error) {
+func (e *Engine) typeCheck(pkg *types.Package, src *syntax, version string) (firstErr error) {
 	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), GoVersion: version,
 		Error: func(err error) {
 			typeErr, ok := err.(types.Error)
@@ -68,46 +68,46 @@ func (e *Engine) typeCheck(p *types.Package, src *syntax, version string) (first
 				firstErr = err
 			}
 		}}
-	_ = types.NewChecker(&conf, e.fset, p, src.info).Files(src.files)
+	_ = types.NewChecker(&conf, e.fset, pkg, src.info).Files(src.files)
 	return firstErr
 }
 
 // detachPackage moves the objects of e.pkg into a new package and returns it. All units are checked in the same package
 // e.pkg, because go/types rejects unexported fields in composite literals of another package's struct type.
 func (e *Engine) detachPackage() *types.Package {
-	p := newPackage()
-	p.SetImports(e.pkg.Imports())
+	pkg := newPackage()
+	pkg.SetImports(e.pkg.Imports())
 	scope := e.pkg.Scope()
 	for _, name := range scope.Names() {
-		o := scope.Lookup(name)
-		setPackage(o, p)
-		p.Scope().Insert(o)
-		if n, ok := o.Type().(*types.Named); ok && n.Obj() == o {
-			for m := range n.Methods() {
-				setPackage(m, p)
+		obj := scope.Lookup(name)
+		setPackage(obj, pkg)
+		pkg.Scope().Insert(obj)
+		if named, ok := obj.Type().(*types.Named); ok && named.Obj() == obj {
+			for method := range named.Methods() {
+				setPackage(method, pkg)
 			}
 		}
 	}
-	return p
+	return pkg
 }
 
 // setPackage changes the package of an object to p.
-func setPackage(o types.Object, p *types.Package) {
-	switch o := o.(type) {
+func setPackage(obj types.Object, pkg *types.Package) {
+	switch obj := obj.(type) {
 	case *types.Const:
-		*o = *types.NewConst(o.Pos(), p, o.Name(), o.Type(), o.Val())
+		*obj = *types.NewConst(obj.Pos(), pkg, obj.Name(), obj.Type(), obj.Val())
 	case *types.Func:
-		*o = *types.NewFunc(o.Pos(), p, o.Name(), o.Signature())
+		*obj = *types.NewFunc(obj.Pos(), pkg, obj.Name(), obj.Signature())
 	case *types.TypeName:
-		*o = *types.NewTypeName(o.Pos(), p, o.Name(), o.Type())
+		*obj = *types.NewTypeName(obj.Pos(), pkg, obj.Name(), obj.Type())
 	case *types.Var:
-		*o = *types.NewVar(o.Pos(), p, o.Name(), o.Type())
+		*obj = *types.NewVar(obj.Pos(), pkg, obj.Name(), obj.Type())
 	}
 }
 
-// ensureDefers inserts an empty deferred call at the start of each function that contains a defer statement. x/tools
-// overlooks defer statements in range-over-func loops; in a function without any other, the deferred calls would not
-// run.
+// ensureDefers inserts an empty deferred call at the start of each function that contains a defer statement. Package
+// golang.org/x/tools/go/ssa overlooks defer statements in range-over-func loops. In a function without another defer
+// statement, the deferred calls would not run.
 func ensureDefers(file *ast.File) {
 	bodies := map[*ast.BlockStmt]bool{}
 	ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
@@ -136,11 +136,11 @@ func ensureDefers(file *ast.File) {
 func (e *Engine) dependencyWalker(u *unit) *typeWalker {
 	u.dependencies, u.packages = set[*unit]{}, set[*types.Package]{}
 	return &typeWalker{onNamed: func(t *types.Named) {
-		p := t.Obj().Pkg() // nil for the type error
-		if v := e.units[p]; v != nil {
-			u.dependencies[v] = true
-		} else if p != nil && p != u.pkg && e.packageSyntax(p) != nil {
-			u.packages[p] = true
+		pkg := t.Obj().Pkg() // nil for the type error
+		if dep := e.units[pkg]; dep != nil {
+			u.dependencies[dep] = true
+		} else if pkg != nil && pkg != u.pkg && e.packageSyntax(pkg) != nil {
+			u.packages[pkg] = true
 		}
 	}}
 }
@@ -148,35 +148,35 @@ func (e *Engine) dependencyWalker(u *unit) *typeWalker {
 // findDependencies sets the units and packages that a unit uses.
 func (e *Engine) findDependencies(u *unit) {
 	walker := e.dependencyWalker(u)
-	addObject := func(o types.Object) {
-		if o == nil || o.Pkg() == nil || o.Pkg() == u.pkg {
+	addObject := func(obj types.Object) {
+		if obj == nil || obj.Pkg() == nil || obj.Pkg() == u.pkg {
 			return
 		}
-		walker.visit(o.Type())
-		if v := e.units[o.Pkg()]; v != nil {
-			u.dependencies[v] = true
+		walker.visit(obj.Type())
+		if dep := e.units[obj.Pkg()]; dep != nil {
+			u.dependencies[dep] = true
 			return
 		}
-		switch o := o.(type) {
+		switch obj := obj.(type) {
 		case *types.Func:
-			u.packages[o.Pkg()] = true
+			u.packages[obj.Pkg()] = true
 		case *types.Var:
-			if !o.IsField() {
-				u.packages[o.Pkg()] = true
+			if !obj.IsField() {
+				u.packages[obj.Pkg()] = true
 			}
 		}
 	}
-	for _, o := range u.src.info.Uses {
-		addObject(o)
+	for _, obj := range u.src.info.Uses {
+		addObject(obj)
 	}
-	for _, s := range u.src.info.Selections {
-		addObject(s.Obj())
+	for _, selection := range u.src.info.Selections {
+		addObject(selection.Obj())
 	}
 	for _, t := range u.src.info.Types {
 		walker.visit(t.Type)
 	}
-	for _, p := range u.pkg.Imports() {
-		u.packages[p] = true
+	for _, pkg := range u.pkg.Imports() {
+		u.packages[pkg] = true
 	}
 }
 
@@ -189,66 +189,66 @@ type typeWalker struct {
 }
 
 // visit visits a type, which may be nil.
-func (w *typeWalker) visit(t types.Type) {
-	if t == nil || w.visited[t] {
+func (walker *typeWalker) visit(t types.Type) {
+	if t == nil || walker.visited[t] {
 		return
 	}
-	if w.visited == nil {
-		w.visited = map[types.Type]bool{}
+	if walker.visited == nil {
+		walker.visited = map[types.Type]bool{}
 	}
-	w.visited[t] = true
+	walker.visited[t] = true
 	switch t := t.(type) {
 	case *types.Named:
-		if w.onNamed != nil {
-			w.onNamed(t)
+		if walker.onNamed != nil {
+			walker.onNamed(t)
 		}
-		if w.intoCells && isOfCell(t.Obj()) {
-			w.visit(t.Underlying())
+		if walker.intoCells && isDeclaredByCell(t.Obj()) {
+			walker.visit(t.Underlying())
 			for m := range t.Methods() {
-				w.visit(m.Type())
+				walker.visit(m.Type())
 			}
 		}
 		for a := range t.TypeArgs().Types() {
-			w.visit(a)
+			walker.visit(a)
 		}
 	case *types.Alias:
-		w.visit(types.Unalias(t))
+		walker.visit(types.Unalias(t))
 	case *types.Map:
-		w.visit(t.Key())
-		w.visit(t.Elem())
+		walker.visit(t.Key())
+		walker.visit(t.Elem())
 	case interface{ Elem() types.Type }:
-		w.visit(t.Elem())
+		walker.visit(t.Elem())
 	case *types.Tuple:
 		for v := range t.Variables() {
-			w.visit(v.Type())
+			walker.visit(v.Type())
 		}
 	case *types.Signature:
-		w.visit(t.Params())
-		w.visit(t.Results())
+		walker.visit(t.Params())
+		walker.visit(t.Results())
 	case *types.Struct:
 		for f := range t.Fields() {
-			w.visit(f.Type())
+			walker.visit(f.Type())
 		}
 	case *types.Interface:
 		for m := range t.Methods() {
-			w.visit(m.Type())
+			walker.visit(m.Type())
 		}
 	case *types.TypeParam:
-		if w.onTypeParam != nil {
-			w.onTypeParam()
+		if walker.onTypeParam != nil {
+			walker.onTypeParam()
 		}
-		w.visit(t.Constraint())
+		walker.visit(t.Constraint())
 	case *types.Union:
 		for term := range t.Terms() {
-			w.visit(term.Type())
+			walker.visit(term.Type())
 		}
 	}
 }
 
 // packageSyntax returns the syntax of a package that ixgo interprets from its source, or nil if p is compiled.
-func (e *Engine) packageSyntax(p *types.Package) *syntax {
-	if sp := e.loader.base.SourcePackage(p.Path()); sp != nil && sp.Package == p && sp.Loaded() {
-		return &syntax{files: sp.Files, info: sp.Info}
+func (e *Engine) packageSyntax(pkg *types.Package) *syntax {
+	if src := e.loader.base.SourcePackage(pkg.Path()); src != nil && src.Package == pkg && src.Loaded() {
+		return &syntax{files: src.Files, info: src.Info}
 	}
 	return nil
 }
@@ -271,13 +271,14 @@ func bindMethodValues(file *ast.File, info *types.Info) {
 			if !ok || info.Selections[sel] == nil || !types.IsInterface(info.Selections[sel].Recv()) {
 				continue
 			}
-			id, use := &ast.Ident{Name: "f", NamePos: sel.Pos()}, &ast.Ident{Name: "f", NamePos: sel.Pos()}
+			definition, use := &ast.Ident{Name: "f", NamePos: sel.Pos()}, &ast.Ident{Name: "f", NamePos: sel.Pos()}
 			v := types.NewVar(sel.Pos(), info.Selections[sel].Obj().Pkg(), "f", info.TypeOf(sel))
-			info.Defs[id], info.Uses[use] = v, v
-			tv := info.Types[sel]
-			info.Types[use] = tv
+			info.Defs[definition], info.Uses[use] = v, v
+			typeAndValue := info.Types[sel]
+			info.Types[use] = typeAndValue
 			call.Fun = use
-			assign := &ast.AssignStmt{Lhs: []ast.Expr{id}, TokPos: stmt.Pos(), Tok: token.DEFINE, Rhs: []ast.Expr{sel}}
+			assign := &ast.AssignStmt{Lhs: []ast.Expr{definition}, TokPos: stmt.Pos(), Tok: token.DEFINE,
+				Rhs: []ast.Expr{sel}}
 			list[i] = &ast.BlockStmt{Lbrace: stmt.Pos(), Rbrace: stmt.End(), List: []ast.Stmt{assign, stmt}}
 		}
 	}

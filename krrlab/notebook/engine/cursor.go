@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Cursor describes the position of the cursor in a cell that is being edited.
+// Cursor describes the code at the cursor in a cell that is being edited.
 type Cursor struct {
 	// Path leads from the file to the name before the cursor, which is the last element, an *ast.Ident.
 	Path  []ast.Node
@@ -38,9 +38,9 @@ func (e *Engine) Cursor(code string) *Cursor {
 	defer func() { e.FindSource = findSource }()
 	code += cursorMark
 	openBrackets, _ := OpenBrackets(code)
-	for _, i := range slices.Backward(openBrackets) {
-		code += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[i]]
-		if calledLiteral.MatchString(code[:i+1]) {
+	for _, offset := range slices.Backward(openBrackets) {
+		code += map[byte]string{'(': ")", '[': "]", '{': "}"}[code[offset]]
+		if calledLiteral.MatchString(code[:offset+1]) {
 			code += "()"
 		}
 	}
@@ -73,11 +73,11 @@ func (e *Engine) findCursor(file *ast.File, visible namespace) *Cursor {
 	_ = e.checkInNamespace(src, visible)
 	scope, cursor := e.pkg.Scope(), &Cursor{Info: src.info, Names: visible.names}
 	ast.PreorderStack(file, nil, func(n ast.Node, ancestors []ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		if ok && strings.HasSuffix(id.Name, cursorMark) {
-			id.Name = strings.TrimSuffix(id.Name, cursorMark)
+		ident, ok := n.(*ast.Ident)
+		if ok && strings.HasSuffix(ident.Name, cursorMark) {
+			ident.Name = strings.TrimSuffix(ident.Name, cursorMark)
 			cursor.Path, scope = append(slices.Clone(ancestors), n), e.pkg.Scope().Child(0).Innermost(n.Pos())
-		} else if ok && id.Name == runFunc && cursor.Path == nil {
+		} else if ok && ident.Name == runFunc && cursor.Path == nil {
 			scope = src.info.Scopes[ancestors[len(ancestors)-1].(*ast.FuncDecl).Type]
 		}
 		return true
@@ -90,8 +90,8 @@ func (e *Engine) findCursor(file *ast.File, visible namespace) *Cursor {
 			}
 		}
 	}
-	for name, o := range names {
-		visible.bind(name, o)
+	for name, obj := range names {
+		visible.bind(name, obj)
 	}
 	if cursor.Path != nil {
 		for name, path := range visible.imports {
@@ -116,6 +116,7 @@ func OpenBrackets(code string) (open []int, quote int) {
 		tokenPos, tok, _ := tokens.Scan()
 		switch tok {
 		case token.EOF:
+			// A string in double quotes cannot be continued on the next line, so it is an error there.
 			if quote >= 0 && code[quote] == '"' && strings.Contains(code[quote:], "\n") {
 				quote = -1
 			}
@@ -130,35 +131,35 @@ func OpenBrackets(code string) (open []int, quote int) {
 
 // MemberNames returns the names of the fields and methods of a type that a cell can use, sorted, including promoted
 // ones, down to embedded structs of embeddingDepth levels.
-func MemberNames(t types.Type) []string {
+func MemberNames(typ types.Type) []string {
 	const embeddingDepth = 4 // also ends the search in a struct that embeds a pointer to itself
-	set := map[string]bool{}
-	add := func(o types.Object) {
-		if o.Exported() || isOfCell(o) {
-			set[o.Name()] = true
+	names := map[string]bool{}
+	add := func(obj types.Object) {
+		if obj.Exported() || isDeclaredByCell(obj) {
+			names[obj.Name()] = true
 		}
 	}
-	var fields func(t types.Type, depth int)
-	fields = func(t types.Type, depth int) {
-		if p, ok := t.Underlying().(*types.Pointer); ok {
-			t = p.Elem()
+	var addFields func(typ types.Type, depth int)
+	addFields = func(typ types.Type, depth int) {
+		if p, ok := typ.Underlying().(*types.Pointer); ok {
+			typ = p.Elem()
 		}
-		s, ok := t.Underlying().(*types.Struct)
+		s, ok := typ.Underlying().(*types.Struct)
 		if !ok || depth > embeddingDepth {
 			return
 		}
 		for f := range s.Fields() {
 			add(f)
 			if f.Embedded() {
-				fields(f.Type(), depth+1)
+				addFields(f.Type(), depth+1)
 			}
 		}
 	}
-	fields(t, 0)
-	for _, m := range typeutil.IntuitiveMethodSet(t, nil) {
+	addFields(typ, 0)
+	for _, m := range typeutil.IntuitiveMethodSet(typ, nil) {
 		add(m.Obj())
 	}
-	return slices.Sorted(maps.Keys(set))
+	return slices.Sorted(maps.Keys(names))
 }
 
 // TypeString returns a type as a cell would write it.
@@ -166,11 +167,11 @@ func TypeString(t types.Type) string { return types.TypeString(t, qualifier) }
 
 // qualifier returns the name of a package in front of its types: "" for types of cells. A patch (see loader.load) has
 // the name of the package that it patches.
-func qualifier(p *types.Package) string {
-	if p.Path() == mainPath {
+func qualifier(pkg *types.Package) string {
+	if pkg.Path() == mainPath {
 		return ""
 	}
-	return strings.TrimSuffix(p.Name(), "@patch")
+	return strings.TrimSuffix(pkg.Name(), "@patch")
 }
 
 // Package returns a package that cells can import, or nil if it is not available.
@@ -178,20 +179,20 @@ func (e *Engine) Package(path string) *types.Package {
 	if u := e.sourceUnits[path]; u != nil {
 		return u.pkg
 	}
-	p, err := e.loader.Import(path)
+	pkg, err := e.loader.Import(path)
 	if err != nil {
 		return nil
 	}
-	return p
+	return pkg
 }
 
 // ObjectString returns the declaration of an object as a cell would write it.
-func ObjectString(o types.Object) string { return types.ObjectString(o, qualifier) }
+func ObjectString(obj types.Object) string { return types.ObjectString(obj, qualifier) }
 
 // LookupMember returns the field or method of t with the given name, or nil.
 func LookupMember(t types.Type, name string) types.Object {
-	o, _, _ := types.LookupFieldOrMethod(t, true, types.NewPackage(mainPath, "main"), name)
-	return o
+	obj, _, _ := types.LookupFieldOrMethod(t, true, types.NewPackage(mainPath, "main"), name)
+	return obj
 }
 
 // CheckSyntax returns the first syntax error of a cell, or nil.

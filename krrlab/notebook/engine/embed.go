@@ -39,14 +39,14 @@ func embedFiles(fset *token.FileSet, f *ast.File, embedded map[string][]byte) er
 	return nil
 }
 
-// embedPattern returns the pattern of a directive //go:embed in a comment, and whether there is one. The pattern of
-// several directives is the text of all, which names no file.
+// embedPattern returns the pattern of a directive //go:embed in a comment, and whether there is one. If
+// there are several directives, their patterns are concatenated, which names no file.
 func embedPattern(doc *ast.CommentGroup) (pattern string, ok bool) {
 	if doc == nil {
 		return "", false
 	}
-	for _, c := range doc.List {
-		text, isDirective := strings.CutPrefix(c.Text, "//go:embed")
+	for _, comment := range doc.List {
+		text, isDirective := strings.CutPrefix(comment.Text, "//go:embed")
 		if !isDirective || strings.TrimLeft(text, " \t") == text {
 			continue
 		}

@@ -18,12 +18,12 @@ import (
 	"github.com/goplus/ixgo"
 )
 
-// mainPath is the import path of the packages of all units. They share one path so that unexported fields and methods
-// of their types are accessible from every unit.
+// mainPath is the import path of the packages of all units, the separately compiled pieces of cells. They share one
+// path so that unexported fields and methods of their types are accessible from every unit.
 const mainPath = "main"
 
-// isOfCell reports whether a cell declares an object.
-func isOfCell(o types.Object) bool { return o.Pkg() != nil && o.Pkg().Path() == mainPath }
+// isDeclaredByCell reports whether an object is declared in a cell.
+func isDeclaredByCell(obj types.Object) bool { return obj.Pkg() != nil && obj.Pkg().Path() == mainPath }
 
 // newPackage returns a package for a unit. All such packages have the path mainPath, which makes unexported fields and
 // methods of their types accessible from each other. Each has its own copy of the string, because the loader identifies
@@ -53,7 +53,7 @@ type Engine struct {
 	current        atomic.Pointer[execution] // the unit being executed
 }
 
-// set is a set of the values that it maps to true.
+// set is a set. The map is true for its members.
 type set[T comparable] map[T]bool
 
 // unit is one separately compiled piece of a cell: adjacent declarations, a sequence of statements, or imports. A whole
@@ -105,7 +105,7 @@ func New(hooks map[string]any) *Engine {
 	e.loader = newLoader()
 	e.fset = e.loader.base.FileSet
 	onStep := func(step int) { e.currentExecution().beforeStep(step) }
-	onShow := func(vs ...any) { e.currentExecution().show(vs) }
+	onShow := func(values ...any) { e.currentExecution().show(values) }
 	e.Declare(map[string]any{stepFunc: &onStep, showFunc: &onShow})
 	return e
 }
@@ -146,12 +146,12 @@ func (e *Engine) reportPanics(f func()) func() {
 			if r == nil {
 				return
 			}
-			p, ok := r.(ixgo.PanicError)
+			panicErr, ok := r.(ixgo.PanicError)
 			if !ok {
-				p.Value = r
+				panicErr.Value = r
 			}
-			e.Panics <- p
-			// The receiver reports p before it receives the next value. So this send returns, and callers that
+			e.Panics <- panicErr
+			// The receiver reports panicErr before it receives the next value. So this send returns, and callers that
 			// wait for f continue, only after the panic was reported.
 			e.Panics <- ixgo.PanicError{Value: Stopped{}}
 		}()
@@ -166,10 +166,10 @@ func (e *Engine) Declare(vars map[string]any) {
 	u := &unit{pkg: newPackage(), vars: map[string]reflect.Value{}}
 	for name, ptr := range vars {
 		v := reflect.ValueOf(ptr)
-		o := types.NewVar(token.NoPos, u.pkg, name, e.typeOf(v.Type().Elem()))
-		u.pkg.Scope().Insert(o)
+		obj := types.NewVar(token.NoPos, u.pkg, name, e.typeOf(v.Type().Elem()))
+		u.pkg.Scope().Insert(obj)
 		u.vars[name] = v
-		e.visible.bind(name, o)
+		e.visible.bind(name, obj)
 	}
 	e.units[u.pkg] = u
 }
@@ -186,12 +186,14 @@ const contextMode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin
 
 // newContext returns the ixgo context for one unit.
 func (e *Engine) newContext() *ixgo.Context {
-	c := ixgo.NewContext(contextMode | ixgo.DisableAutoLoadPatchs)
-	c.FileSet, c.Loader, c.RunContext = e.fset, e.loader, context.Background()
+	ctx := ixgo.NewContext(contextMode | ixgo.DisableAutoLoadPatchs)
+	ctx.FileSet, ctx.Loader, ctx.RunContext = e.fset, e.loader, context.Background()
 	if !resultFeature.available() {
-		c.SetLeastCallForEnablePool(math.MaxInt32)
+		// ixgo reuses the frames of a function after this many calls. Without the correction in patchCode, a frame
+		// may be reused before the results in it are read.
+		ctx.SetLeastCallForEnablePool(math.MaxInt32)
 	}
-	c.SetPanic(func(p *ixgo.PanicInfo) { // use the wording of the Go runtime
+	ctx.SetPanic(func(p *ixgo.PanicInfo) { // use the wording of the Go runtime
 		switch err := p.Error.(type) {
 		case ixgo.RuntimeError:
 			if strings.HasPrefix(string(err), "interface conversion: ") {
@@ -207,24 +209,24 @@ func (e *Engine) newContext() *ixgo.Context {
 		}
 	})
 	for name, f := range e.hooks {
-		c.RegisterExternal(name, f)
+		ctx.RegisterExternal(name, f)
 	}
-	return c
+	return ctx
 }
 
 // Packages returns the packages that cells can import: a map from path to package name, which must not be changed.
 var Packages = sync.OnceValue(func() map[string]string {
-	out := map[string]string{"math/rand/v2": "rand"}
+	names := map[string]string{"math/rand/v2": "rand"} // the last element of this path is not the package name
 	for path, p := range imports.Packages {
-		out[path] = string(p.Name)
+		names[path] = string(p.Name)
 	}
 	for _, path := range ixgo.PackageList() {
-		if out[path] == "" && !strings.Contains(path, "internal/") && !strings.HasPrefix(path, "github.com/goplus/") &&
-			!strings.HasPrefix(path, "syscall") {
-			out[path] = gopath.Base(path)
+		if names[path] == "" && !strings.Contains(path, "internal/") &&
+			!strings.HasPrefix(path, "github.com/goplus/") && !strings.HasPrefix(path, "syscall") {
+			names[path] = gopath.Base(path)
 		}
 	}
-	return out
+	return names
 })
 
 // IsCompiled reports whether a package is compiled into the program and can be imported by cells.
@@ -242,9 +244,9 @@ func (e *Engine) VisibleNames() (objects map[string]types.Object, imported map[s
 func (e *Engine) ForEachVariable(f func(name string, v reflect.Value)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for name, o := range e.visible.names {
-		if u := e.units[o.Pkg()]; u != nil && u.vars[o.Name()].IsValid() {
-			f(name, u.vars[o.Name()].Elem())
+	for name, obj := range e.visible.names {
+		if u := e.units[obj.Pkg()]; u != nil && u.vars[obj.Name()].IsValid() {
+			f(name, u.vars[obj.Name()].Elem())
 		}
 	}
 }

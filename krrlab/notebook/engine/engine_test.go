@@ -18,37 +18,37 @@ import (
 
 // printedText collects the text that cells print.
 type printedText struct {
-	mu sync.Mutex
-	b  strings.Builder
+	mu   sync.Mutex
+	text strings.Builder
 }
 
 // openEngine returns an engine and a function that runs a cell. The function returns the printed text, the values
 // after → and the error after ✗.
 func openEngine(t testing.TB) (*Engine, func(code string) string) {
 	t.Helper()
-	out := &printedText{}
-	e := New(map[string]any{"fmt.Println": func(a ...any) (int, error) {
-		out.mu.Lock()
-		defer out.mu.Unlock()
-		return fmt.Fprintln(&out.b, a...)
+	printed := &printedText{}
+	e := New(map[string]any{"fmt.Println": func(args ...any) (int, error) {
+		printed.mu.Lock()
+		defer printed.mu.Unlock()
+		return fmt.Fprintln(&printed.text, args...)
 	}})
 	e.ImplicitImport = func(name string) string {
 		return map[string]string{"fmt": "fmt", "sort": "sort", "errors": "errors", "sync": "sync",
 			"strings": "strings", "slices": "slices", "runtime": "runtime"}[name]
 	}
 	return e, func(code string) string {
-		out.b.Reset()
-		c, err := e.Compile("cell", code)
+		printed.text.Reset()
+		cell, err := e.Compile("cell", code)
 		if err != nil {
 			return "✗" + err.Error()
 		}
-		v, err := c.Run(func() bool { return false }, func(int) {})
+		values, err := cell.Run(func() bool { return false }, func(int) {})
 		e.mu.Lock()
 		e.sweep() // must not remove what later cells need
 		e.mu.Unlock()
-		text := out.b.String()
-		for _, x := range v {
-			text += fmt.Sprint("→", x.Value)
+		text := printed.text.String()
+		for _, value := range values {
+			text += fmt.Sprint("→", value.Value)
 		}
 		if err != nil {
 			text += "✗" + err.Error()
@@ -57,16 +57,17 @@ func openEngine(t testing.TB) (*Engine, func(code string) string) {
 	}
 }
 
-// cells are cells of a session, with the start of the result of each; an empty result must be equal.
-type cells []struct{ code, want string }
+// cells are the cells of a session, each with the start of its result. If wantPrefix is empty, the result must be
+// empty.
+type cells []struct{ code, wantPrefix string }
 
 // run runs the cells in a new engine and checks their results.
 func (cs cells) run(t *testing.T) {
 	t.Helper()
 	_, run := openEngine(t)
 	for _, c := range cs {
-		if got := run(c.code); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		if got := run(c.code); !strings.HasPrefix(got, c.wantPrefix) || c.wantPrefix == "" && got != "" {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.wantPrefix)
 		}
 	}
 }
@@ -75,20 +76,20 @@ func (cs cells) run(t *testing.T) {
 // mixed up.
 func TestConcurrentResults(t *testing.T) {
 	_, run := openEngine(t)
-	got := run(`func both(v int) (int, int) { return v, v * v }
+	got := run(`func withSquare(v int) (int, int) { return v, v * v }
 var wg sync.WaitGroup
 var mu sync.Mutex
-bad := 0
+mixedUp := 0
 for g := range 8 {
 	wg.Go(func() {
 		for i := range 2000 {
 			v := g*100000 + i
-			if a, b := both(v); a != v || b != v*v { mu.Lock(); bad++; mu.Unlock() }
+			if same, square := withSquare(v); same != v || square != v*v { mu.Lock(); mixedUp++; mu.Unlock() }
 		}
 	})
 }
 wg.Wait()
-bad`)
+mixedUp`)
 	testkit.Equal(t, got, "→0")
 }
 
@@ -96,23 +97,23 @@ bad`)
 // other references.
 func TestGarbageCollection(t *testing.T) {
 	e, run := openEngine(t)
-	sum := func(f interface {
+	sum := func(adder interface {
 		Add(p *[]int, s string) string
 	}) int {
-		n := 0
+		length := 0
 		for i := range 60 {
 			p := &[]int{i, i + 1}
 			runtime.GC()
-			n += len(f.Add(p, strings.Repeat("x", i)))
+			length += len(adder.Add(p, strings.Repeat("x", i)))
 		}
-		return n
+		return length
 	}
 	e.Declare(map[string]any{"sum": &sum})
 	testkit.Equal(t, run("type adder struct{ a, b *int }\nfunc (a adder) Add(p *[]int, s string) string { runtime.GC(); "+
 		"return s + fmt.Sprint((*p)[1]-(*p)[0])[:1] }\nx := 1\nsum(adder{&x, &x})"), "→1830")
 }
 
-// TestManyTypes declares types with methods in many cells, with names that are used again.
+// TestManyTypes declares types with methods in 300 cells that use seven names in turn.
 func TestManyTypes(t *testing.T) {
 	_, run := openEngine(t)
 	for i := range 300 {
@@ -126,9 +127,9 @@ func TestManyTypes(t *testing.T) {
 // TestMethodTableFull declares more methods than fit into the method table, in a separate process. The cell that
 // exceeds the table must fail, and the process must continue.
 func TestMethodTableFull(t *testing.T) {
-	if os.Getenv("KRRLAB_ROOM") == "" {
+	if os.Getenv("KRRLAB_FILL_METHOD_TABLE") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestMethodTableFull$", "-test.v")
-		cmd.Env = append(os.Environ(), "KRRLAB_ROOM=1")
+		cmd.Env = append(os.Environ(), "KRRLAB_FILL_METHOD_TABLE=1")
 		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("the system can't start this program, which an emulator runs")
 		} else if err != nil || !strings.Contains(string(out), "room: ok") {
@@ -144,6 +145,7 @@ func TestMethodTableFull(t *testing.T) {
 		}
 		got := run(code)
 		if strings.Contains(got, "no room for 100 more methods") {
+			// At least 40 types with 50 methods each must fit before the table is full.
 			if i < 40 || run("t0{}.M7()") != "→7" || run("1 + 1") != "→2" {
 				t.Errorf("%d types: %s", i, run("t0{}.M7()"))
 			}
@@ -160,16 +162,16 @@ func TestMethodTableFull(t *testing.T) {
 // checks that the engine continues.
 func TestStopGoroutine(t *testing.T) {
 	e, run := openEngine(t)
-	begun := make(chan uint64)
-	begin := func() { begun <- GoroutineID() }
+	startedIDs := make(chan uint64) // IDs of the goroutines that have called begin
+	begin := func() { startedIDs <- GoroutineID() }
 	e.Declare(map[string]any{"begin": &begin})
 	for _, code := range []string{"begin()\nfor { }", "func f(n int) int { return f(n+1) + f(n) }\nbegin()\nf(0)",
 		"begin()\nsort.Slice([]int{2, 1}, func(i, j int) bool { for { } })", "begin()\nfor { func() { defer " +
 			"func() { recover() }(); for { } }() }"} {
-		go func() { StopGoroutine(<-begun) }()
-		done := make(chan string)
-		go func() { done <- run(code); ResumeGoroutine(GoroutineID()) }()
-		if got := <-done; !strings.Contains(got, "stopped") {
+		go func() { StopGoroutine(<-startedIDs) }()
+		result := make(chan string)
+		go func() { result <- run(code); ResumeGoroutine(GoroutineID()) }()
+		if got := <-result; !strings.Contains(got, "stopped") {
 			t.Errorf("%s: %q, want it stopped", code, got)
 		}
 		if got := run("1 + 1"); got != "→2" {
@@ -183,11 +185,11 @@ func TestMemberNames(t *testing.T) {
 	e, run := openEngine(t)
 	run("type in struct{ a int }\nfunc (i *in) B() {}\ntype P[T any] struct { in; V T }\nfunc (p P[T]) Get() T { " +
 		"return p.V }\nvar p P[int]")
-	o := e.Cursor("x := p\nif true { fmt.Println(x").Names["x"]
-	if o == nil || TypeString(o.Type()) != "P[int]" {
-		t.Fatalf("x is %v, want a variable of type P[int]", o)
+	obj := e.Cursor("x := p\nif true { fmt.Println(x").Names["x"]
+	if obj == nil || TypeString(obj.Type()) != "P[int]" {
+		t.Fatalf("x is %v, want a variable of type P[int]", obj)
 	}
-	got := MemberNames(o.Type())
+	got := MemberNames(obj.Type())
 	if want := []string{"B", "Get", "V", "a", "in"}; !sort.StringsAreSorted(got) ||
 		strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%v, want %v", got, want)

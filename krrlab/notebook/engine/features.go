@@ -58,30 +58,30 @@ var (
 
 // field is a possibly unexported field of a struct.
 type field struct {
-	path, typ string  // struct type and path of the field, for messages, and the expected type of the field
-	offset    uintptr // in bytes, from the start of the struct that contains the field
-	exists    bool    // the field exists and has the expected type
+	path, typeName string  // struct type and path of the field, for messages, and the expected type of the field
+	offset         uintptr // in bytes, from the start of the struct that contains the field
+	exists         bool    // the field exists and has the expected type
 }
 
 // findField looks up a field of a struct by its path, which continues through pointers and elements of maps. If there
-// is no such field of the type typ, exists is false.
-func findField(t reflect.Type, path, typ string) *field {
-	out := &field{path: t.String() + "." + path, typ: typ}
+// is no such field of the type typeName, exists is false.
+func findField(t reflect.Type, path, typeName string) *field {
+	found := &field{path: t.String() + "." + path, typeName: typeName}
 	for name := range strings.SplitSeq(path, ".") {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
 			t = t.Elem()
 		}
 		if t.Kind() != reflect.Struct {
-			return out
+			return found
 		}
-		f, ok := t.FieldByName(name)
+		structField, ok := t.FieldByName(name)
 		if !ok {
-			return out
+			return found
 		}
-		t, out.offset = f.Type, f.Offset
+		t, found.offset = structField.Type, structField.Offset
 	}
-	out.exists = t.String() == typ
-	return out
+	found.exists = t.String() == typeName
+	return found
 }
 
 // available reports whether all fields of a feature exist with the expected types.
@@ -89,9 +89,9 @@ func (f *feature) available() bool { return f.missing() == nil }
 
 // missing returns a field that the feature needs and that does not exist, or nil.
 func (f *feature) missing() *field {
-	for _, x := range f.fields {
-		if !x.exists {
-			return x
+	for _, required := range f.fields {
+		if !required.exists {
+			return required
 		}
 	}
 	return nil
@@ -101,9 +101,9 @@ func (f *feature) missing() *field {
 // ixgo or Go that lacks a field.
 func MissingFeatures() (lines []string) {
 	for _, f := range features {
-		if x := f.missing(); x != nil {
+		if missingField := f.missing(); missingField != nil {
 			lines = append(lines, fmt.Sprintf("this kernel lacks %s: %s (%s is no %s: ixgo or Go is another version)",
-				f.name, f.fallback, x.path, x.typ))
+				f.name, f.fallback, missingField.path, missingField.typeName))
 		}
 	}
 	return lines

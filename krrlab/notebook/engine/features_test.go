@@ -30,53 +30,56 @@ var featureCells = []struct {
 		"k := mk[int]()", "_, ok := k.(box[int])\nok"}, "→true", "✗"},
 }
 
-// TestMissingFeatures removes each private field in turn, and all of them together. The kernel must report the missing
-// features, and cells that do not need them must run as usual.
+// TestMissingFeatures hides each private field of ixgo in turn, and all of them together. The kernel must report the
+// missing features, and cells that do not need them must run as usual.
 func TestMissingFeatures(t *testing.T) {
 	if lines := MissingFeatures(); lines != nil {
 		t.Fatalf("missing features: %q", lines)
 	}
 	var allFields []*field
-	for _, f := range features {
-		for _, privateField := range f.fields {
+	for _, feat := range features {
+		for _, privateField := range feat.fields {
 			if !slices.Contains(allFields, privateField) {
 				allFields = append(allFields, privateField)
 			}
 		}
 	}
-	sets := [][]*field{allFields}
+	missingSets := [][]*field{allFields}
 	for _, privateField := range allFields {
-		sets = append(sets, []*field{privateField})
+		missingSets = append(missingSets, []*field{privateField})
 	}
-	for _, set := range sets {
-		t.Run(set[0].path, func(t *testing.T) {
-			for _, privateField := range set {
+	for _, missing := range missingSets {
+		t.Run(missing[0].path, func(t *testing.T) {
+			for _, privateField := range missing {
 				privateField.exists = false
 				defer func() { privateField.exists = true }()
 			}
-			for _, f := range features {
+			for _, feat := range features {
 				reported := slices.ContainsFunc(MissingFeatures(),
-					func(s string) bool { return strings.HasPrefix(s, "this kernel lacks "+f.name+": "+f.fallback) })
-				if lacks := slices.ContainsFunc(set,
-					func(privateField *field) bool { return slices.Contains(f.fields, privateField) }); reported != lacks {
-					t.Errorf("%s: said %v, want %v", f.name, reported, lacks)
+					func(line string) bool {
+						return strings.HasPrefix(line, "this kernel lacks "+feat.name+": "+feat.fallback)
+					})
+				lacks := slices.ContainsFunc(missing,
+					func(privateField *field) bool { return slices.Contains(feat.fields, privateField) })
+				if reported != lacks {
+					t.Errorf("%s: said %v, want %v", feat.name, reported, lacks)
 				}
 			}
-			for _, c := range featureCells {
-				want := c.with
-				if slices.ContainsFunc(c.needs, func(f *feature) bool { return !f.available() }) {
-					want = c.without
+			for _, cell := range featureCells {
+				want := cell.with
+				if slices.ContainsFunc(cell.needs, func(feat *feature) bool { return !feat.available() }) {
+					want = cell.without
 				}
 				e, run := openEngine(t)
-				if c.needs[0] == panicFeature {
+				if cell.needs[0] == panicFeature {
 					go func() { <-e.Panics }()
 				}
 				got := ""
-				for _, code := range c.code {
+				for _, code := range cell.code {
 					got = run(code)
 				}
 				if !strings.Contains(got, want) {
-					t.Errorf("%s\n got %q\nwant %q", strings.Join(c.code, "\n"), got, want)
+					t.Errorf("%s\n got %q\nwant %q", strings.Join(cell.code, "\n"), got, want)
 				}
 			}
 			checkStop(t)
@@ -88,13 +91,13 @@ func TestMissingFeatures(t *testing.T) {
 // and otherwise runs to its end.
 func checkStop(t *testing.T) {
 	e, run := openEngine(t)
-	n := 0
-	over := func() bool { n++; StopGoroutine(GoroutineID()); return n > 3 }
-	e.Declare(map[string]any{"over": &over})
+	iterations := 0
+	isOver := func() bool { iterations++; StopGoroutine(GoroutineID()); return iterations > 3 }
+	e.Declare(map[string]any{"over": &isOver})
 	got := run("for !over() { }\n\"end\"")
 	ResumeGoroutine(GoroutineID())
 	canStop := stopFeature.available()
 	if want := "stopped"; canStop && !strings.Contains(got, want) || !canStop && got != "→end" {
-		t.Errorf("stopping %v: %q", stopFeature.available(), got)
+		t.Errorf("with stopFeature %v: %q", canStop, got)
 	}
 }

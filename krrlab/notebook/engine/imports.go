@@ -29,8 +29,8 @@ func (e *Engine) resolveImports(file *ast.File, visible namespace, dotImported m
 		bindImport(pkg, spec.Name, visible, dotImported)
 	}
 	file.Imports, file.Decls = nil, slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
-		g, ok := d.(*ast.GenDecl)
-		return ok && g.Tok == token.IMPORT
+		decl, ok := d.(*ast.GenDecl)
+		return ok && decl.Tok == token.IMPORT
 	})
 	if missing.Paths != nil {
 		return &missing
@@ -48,10 +48,10 @@ func bindImport(pkg *types.Package, name *ast.Ident, visible namespace, dotImpor
 	switch packageName {
 	case "_":
 	case ".":
-		for _, n := range pkg.Scope().Names() {
-			if token.IsExported(n) {
-				dotImported[n] = pkg.Scope().Lookup(n)
-				visible.bind(n, dotImported[n])
+		for _, objectName := range pkg.Scope().Names() {
+			if token.IsExported(objectName) {
+				dotImported[objectName] = pkg.Scope().Lookup(objectName)
+				visible.bind(objectName, dotImported[objectName])
 			}
 		}
 	default:
@@ -70,8 +70,8 @@ func (m *MissingPackagesError) Error() string {
 	return "not in this kernel: " + strings.Join(m.Paths, ", ")
 }
 
-// addImplicitImports adds to visible the packages that a file uses without importing them, as ImplicitImport names
-// them.
+// addImplicitImports adds to visible the packages that a file uses without importing them. Their paths come from
+// ImplicitImport.
 func (e *Engine) addImplicitImports(file *ast.File, visible namespace) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)

@@ -10,18 +10,18 @@ import (
 // released: the second half of the cells may leave at most 2,000 bytes each.
 func TestUnreferencedUnitsAreReleased(t *testing.T) {
 	e, run := openEngine(t)
-	heap := func() int64 {
+	heapBytes := func() int64 {
 		runtime.GC()
 		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
 	}
-	var before int64
+	var bytesAtHalf int64
 	const n = 600
 	for i := range n {
 		if i == n/2 {
-			before = heap()
+			bytesAtHalf = heapBytes()
 		}
 		code := fmt.Sprintf("func f(x int) int { return g(x) + %d }\nfunc g[T any](x T) T { return x }", i)
 		if i%2 == 1 {
@@ -31,9 +31,9 @@ func TestUnreferencedUnitsAreReleased(t *testing.T) {
 			t.Fatalf("%s prints %q", code, got)
 		}
 	}
-	if growth := heap() - before; growth > n/2*2000 {
-		t.Errorf("%d cells left %d bytes, %d units", n/2, growth, len(e.units))
+	if grownBytes := heapBytes() - bytesAtHalf; grownBytes > n/2*2000 {
+		t.Errorf("%d cells left %d bytes, %d units", n/2, grownBytes, len(e.units))
 	} else {
-		t.Logf("%d cells left %d bytes, %d units", n/2, growth, len(e.units))
+		t.Logf("%d cells left %d bytes, %d units", n/2, grownBytes, len(e.units))
 	}
 }

@@ -48,17 +48,17 @@ func newLoader() *loader {
 // load returns a package with everything it exports: the contents of its compiled table, its source, or the table and a
 // patch in source form that supplies the missing objects. load does not look for source files on disk. An error is
 // remembered and returned again on later calls. The caller holds l.mu.
-func (l *loader) load(path string) (p *types.Package, err error) {
+func (l *loader) load(path string) (pkg *types.Package, err error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
 	}
-	p, _ = l.LookupPackage(path)
+	pkg, _ = l.LookupPackage(path)
 	table, compiled := ixgo.LookupPackage(path)
-	if !compiled || p == nil {
+	if !compiled || pkg == nil {
 		return nil, fmt.Errorf("package %s is not in this kernel", path)
 	}
-	if err := l.loadErrors[path]; err != nil || p.Complete() {
-		return p, err
+	if err := l.loadErrors[path]; err != nil || pkg.Complete() {
+		return pkg, err
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -73,48 +73,48 @@ func (l *loader) load(path string) (p *types.Package, err error) {
 		return nil, err
 	}
 	if table.Source != "" {
-		if err := l.base.AddImportFile(path, p.Name()+".go", table.Source); err != nil {
+		if err := l.base.AddImportFile(path, pkg.Name()+".go", table.Source); err != nil {
 			return nil, err
 		}
 		source := l.base.SourcePackage(path)
-		source.Package, source.Register = p, true
-		_ = l.SetImport(path, p, nil)
-		return p, source.Load()
+		source.Package, source.Register = pkg, true
+		_ = l.SetImport(path, pkg, nil)
+		return pkg, source.Load()
 	}
-	l.addTable(p, table)
-	p.MarkComplete()
+	l.addTable(pkg, table)
+	pkg.MarkComplete()
 	if patch := l.base.SourcePackage(path + "@patch"); patch != nil {
 		if err := patch.Load(); err != nil {
 			return nil, err
 		}
 		for _, name := range patch.Package.Scope().Names() {
-			p.Scope().Insert(patch.Package.Scope().Lookup(name))
+			pkg.Scope().Insert(patch.Package.Scope().Lookup(name))
 		}
 	}
-	return p, nil
+	return pkg, nil
 }
 
 // addTable adds the objects of a compiled table to a package.
-func (l *loader) addTable(p *types.Package, table *ixgo.Package) {
+func (l *loader) addTable(pkg *types.Package, table *ixgo.Package) {
 	for _, typeTable := range []map[string]reflect.Type{table.Interfaces, table.NamedTypes} {
 		for _, name := range slices.Sorted(maps.Keys(typeTable)) {
 			l.ToType(typeTable[name])
 		}
 	}
-	for name, rt := range table.AliasTypes {
-		l.InsertAlias(p, name, rt)
+	for name, reflectType := range table.AliasTypes {
+		l.InsertAlias(pkg, name, reflectType)
 	}
 	for name, f := range table.Funcs {
-		l.InsertFunc(p, name, f)
+		l.InsertFunc(pkg, name, f)
 	}
 	for name, v := range table.Vars {
-		l.InsertVar(p, name, v.Elem())
+		l.InsertVar(pkg, name, v.Elem())
 	}
 	for name, c := range table.TypedConsts {
-		l.InsertTypedConst(p, name, c)
+		l.InsertTypedConst(pkg, name, c)
 	}
 	for name, c := range table.UntypedConsts {
-		l.InsertUntypedConst(p, name, c)
+		l.InsertUntypedConst(pkg, name, c)
 	}
 }
 
@@ -134,11 +134,11 @@ func (l *loader) Import(path string) (*types.Package, error) {
 func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if rt, ok := l.cellTypes.At(t).(reflect.Type); ok {
-		return rt, true
+	if reflectType, ok := l.cellTypes.At(t).(reflect.Type); ok {
+		return reflectType, true
 	}
-	if rt, ok := l.TypesLoader.LookupReflect(t); ok {
-		return rt, true
+	if reflectType, ok := l.TypesLoader.LookupReflect(t); ok {
+		return reflectType, true
 	}
 	if _, ok := t.(*types.Named); ok {
 		l.pendingTypes = append(l.pendingTypes, t)
@@ -153,9 +153,9 @@ func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 	pending := slices.Clone(l.pendingTypes)
 	l.mu.Unlock()
 	for _, t := range pending {
-		rt, _ := record.ToType(t) // calls LookupReflect, so l.mu must be free
+		reflectType, _ := record.ToType(t) // calls LookupReflect, so l.mu must be free
 		l.mu.Lock()
-		l.cellTypes.Set(t, rt)
+		l.cellTypes.Set(t, reflectType)
 		l.mu.Unlock()
 	}
 }
@@ -166,42 +166,42 @@ func (l *loader) recordTypes(record *ixgo.TypesRecord) {
 func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p, ok := l.cellPackages[unsafe.StringData(path)]; ok {
-		return p, true
+	if pkg, ok := l.cellPackages[unsafe.StringData(path)]; ok {
+		return pkg, true
 	}
 	return l.TypesLoader.Installed(path)
 }
 
 // registerAll adds the tables of package imports to those of ixgo.
 var registerAll = sync.OnceFunc(func() {
-	for path, p := range imports.Packages {
+	for path, pkg := range imports.Packages {
 		if _, ok := ixgo.LookupPackage(path); !ok {
-			ixgo.RegisterPackageLazy(path, func() *ixgo.Package { return convertTable(path, p) })
+			ixgo.RegisterPackageLazy(path, func() *ixgo.Package { return convertTable(path, pkg) })
 		}
 	}
 })
 
 // convertTable converts a table of package imports to the form that ixgo uses.
-func convertTable(path string, p imports.Package) *ixgo.Package {
+func convertTable(path string, table imports.Package) *ixgo.Package {
 	converted := &ixgo.Package{
-		Name: string(p.Name), Path: path,
+		Name: string(table.Name), Path: path,
 		Interfaces: map[string]reflect.Type{}, NamedTypes: map[string]reflect.Type{},
 		AliasTypes: map[string]reflect.Type{},
 		Vars:       map[string]reflect.Value{}, Funcs: map[string]reflect.Value{},
 		TypedConsts: map[string]ixgo.TypedConst{}, UntypedConsts: map[string]ixgo.UntypedConst{},
 	}
-	for name, rt := range p.Types {
+	for name, reflectType := range table.Types {
 		switch {
-		case rt.PkgPath() != path || rt.Name() != name:
-			converted.AliasTypes[name] = rt
-		case rt.Kind() == reflect.Interface:
-			converted.Interfaces[name] = rt
+		case reflectType.PkgPath() != path || reflectType.Name() != name:
+			converted.AliasTypes[name] = reflectType
+		case reflectType.Kind() == reflect.Interface:
+			converted.Interfaces[name] = reflectType
 		default:
-			converted.NamedTypes[name] = rt
+			converted.NamedTypes[name] = reflectType
 		}
 	}
-	for name, v := range p.Binds {
-		if lit, ok := p.Untypeds[name]; ok {
+	for name, v := range table.Binds {
+		if lit, ok := table.Untypeds[name]; ok {
 			kind, val := parseUntyped(lit)
 			converted.UntypedConsts[name] = ixgo.UntypedConst{Typ: kind, Value: val}
 			continue
@@ -221,23 +221,23 @@ func convertTable(path string, p imports.Package) *ixgo.Package {
 // withPlainIterator wraps a function that returns an iterator of type iter.Seq[T], so that its result has the plain
 // function type func(yield func(T) bool). Through reflection, the type is not recognized as an instance of iter.Seq.
 func withPlainIterator(f reflect.Value) reflect.Value {
-	t := f.Type()
-	if t.NumOut() != 1 || t.Out(0).PkgPath() != "iter" {
+	funcType := f.Type()
+	if funcType.NumOut() != 1 || funcType.Out(0).PkgPath() != "iter" {
 		return f
 	}
-	seq := t.Out(0)
-	var in []reflect.Type
-	for i := range t.NumIn() {
-		in = append(in, t.In(i))
+	seqType := funcType.Out(0)
+	var paramTypes []reflect.Type
+	for i := range funcType.NumIn() {
+		paramTypes = append(paramTypes, funcType.In(i))
 	}
-	plain := reflect.FuncOf([]reflect.Type{seq.In(0)}, nil, false)
-	return reflect.MakeFunc(reflect.FuncOf(in, []reflect.Type{plain}, t.IsVariadic()),
+	plainType := reflect.FuncOf([]reflect.Type{seqType.In(0)}, nil, false)
+	return reflect.MakeFunc(reflect.FuncOf(paramTypes, []reflect.Type{plainType}, funcType.IsVariadic()),
 		func(args []reflect.Value) []reflect.Value {
 			call := f.Call
-			if t.IsVariadic() {
+			if funcType.IsVariadic() {
 				call = f.CallSlice
 			}
-			return []reflect.Value{call(args)[0].Convert(plain)}
+			return []reflect.Value{call(args)[0].Convert(plainType)}
 		})
 }
 

@@ -18,7 +18,7 @@ func (f function) fixNilMaps() {
 		case *ssa.MapUpdate:
 			f.fixMapUpdate(i, instr.Map, instr.Key, instr.Value)
 		case *ssa.Call:
-			if b, ok := instr.Call.Value.(*ssa.Builtin); ok && b.Name() == "delete" {
+			if builtin, ok := instr.Call.Value.(*ssa.Builtin); ok && builtin.Name() == "delete" {
 				f.fixMapUpdate(i, instr.Call.Args[0], instr.Call.Args[1], nil)
 			}
 		case *ssa.Lookup:
@@ -60,8 +60,8 @@ func (f function) fixMapUpdate(i int, mapOperand, key, element ssa.Value) {
 
 // holdsInterfaces reports whether the keys or elements of the map type t are interfaces.
 func holdsInterfaces(t types.Type) bool {
-	m, ok := t.Underlying().(*types.Map)
-	return ok && (types.IsInterface(m.Key()) || types.IsInterface(m.Elem()))
+	mapType, ok := t.Underlying().(*types.Map)
+	return ok && (types.IsInterface(mapType.Key()) || types.IsInterface(mapType.Elem()))
 }
 
 // valueAs returns v as a reflect.Value that is assignable to type t; a nil v becomes the zero value of t.
@@ -76,10 +76,10 @@ func valueAs(v any, t reflect.Type) reflect.Value {
 // delete the entry. It is used if redirectFeature is not available, so that fixNilMaps cannot be applied.
 func refuseNilEntries(prog *ssa.Program) error {
 	for f := range ssautil.AllFunctions(prog) {
-		for _, b := range f.Blocks {
-			i := slices.IndexFunc(b.Instrs, storesMaybeNil)
-			if i >= 0 {
-				return types.Error{Fset: prog.Fset, Pos: b.Instrs[i].Pos(),
+		for _, block := range f.Blocks {
+			index := slices.IndexFunc(block.Instrs, storesMaybeNil)
+			if index >= 0 {
+				return types.Error{Fset: prog.Fset, Pos: block.Instrs[index].Pos(),
 					Msg: "an interface that may be nil is stored in a map, which needs what this kernel lacks (see " +
 						"what it said at first)"}
 			}
@@ -89,8 +89,8 @@ func refuseNilEntries(prog *ssa.Program) error {
 }
 
 // storesMaybeNil reports whether an instruction stores an interface that may be nil in a map.
-func storesMaybeNil(i ssa.Instruction) bool {
-	update, ok := i.(*ssa.MapUpdate)
+func storesMaybeNil(instr ssa.Instruction) bool {
+	update, ok := instr.(*ssa.MapUpdate)
 	if !ok || !types.IsInterface(update.Value.Type()) {
 		return false
 	}

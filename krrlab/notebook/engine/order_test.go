@@ -51,19 +51,19 @@ func TestImportOrder(t *testing.T) {
 				}
 			}
 		}
-		for it := reflect.ValueOf(e.loader.base).Elem().FieldByName("pkgs").MapRange(); it.Next(); {
-			testkit.Equal(t, it.Value().Elem().FieldByName("Dir").String(), "", seed, it.Key())
+		for packages := reflect.ValueOf(e.loader.base).Elem().FieldByName("pkgs").MapRange(); packages.Next(); {
+			testkit.Equal(t, packages.Value().Elem().FieldByName("Dir").String(), "", seed, packages.Key())
 		}
 	}
 }
 
 // firstDifference returns the first pair of lines in which two different texts differ, or a note if one text begins
 // with the other.
-func firstDifference(a, b string) (out string) {
-	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			return "\n" + x[i] + "\n" + y[i]
+func firstDifference(a, b string) (difference string) {
+	linesA, linesB := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(linesA), len(linesB)) {
+		if linesA[i] != linesB[i] {
+			return "\n" + linesA[i] + "\n" + linesB[i]
 		}
 	}
 	return " more or less"
@@ -71,27 +71,28 @@ func firstDifference(a, b string) (out string) {
 
 // listNames lists the names of a package that cells can use.
 func listNames(p *types.Package) string {
-	var b strings.Builder
+	var list strings.Builder
 	for _, name := range p.Scope().Names() {
 		object := p.Scope().Lookup(name)
 		if !token.IsExported(name) || !token.IsIdentifier(name) {
 			continue
 		}
 		if _, ok := object.(*types.TypeName); !ok {
-			b.WriteString(ObjectString(object) + "\n")
+			list.WriteString(ObjectString(object) + "\n")
 		} else {
-			if u := object.Type().Underlying(); reflect.TypeOf(u) != reflect.TypeFor[*types.Struct]() {
-				b.WriteString(TypeString(u))
+			underlying := object.Type().Underlying()
+			if reflect.TypeOf(underlying) != reflect.TypeFor[*types.Struct]() {
+				list.WriteString(TypeString(underlying))
 			}
-			b.WriteString(" is type " + name + "\n")
-			for m := range strings.Lines(strings.Join(MemberNames(object.Type()), "\n")) {
-				if m = strings.TrimSpace(m); token.IsExported(m) {
-					b.WriteString("\t" + ObjectString(LookupMember(object.Type(), m)) + "\n")
+			list.WriteString(" is type " + name + "\n")
+			for member := range strings.Lines(strings.Join(MemberNames(object.Type()), "\n")) {
+				if member = strings.TrimSpace(member); token.IsExported(member) {
+					list.WriteString("\t" + ObjectString(LookupMember(object.Type(), member)) + "\n")
 				}
 			}
 		}
 	}
-	return b.String()
+	return list.String()
 }
 
 // TestImportErrors imports a package that does not exist and one with a wrong table. The error must name the package,

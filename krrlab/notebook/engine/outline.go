@@ -13,8 +13,8 @@ import (
 type CellPart struct {
 	Start, End int                     // byte range in the code
 	Node       ast.Node                // syntax; its positions have no meaning
-	Objects    map[string]types.Object // by name, the packages and the objects of cells that it uses or declares
-	ShownTypes []types.Type            // types of the values that it displays, as the last expression of the cell
+	Objects    map[string]types.Object // packages and objects of cells that the part uses or declares, by name
+	ShownTypes []types.Type            // types of the displayed values, if the part is the last expression of the cell
 	ShowsCall  bool                    // the displayed expression is a call
 }
 
@@ -74,8 +74,8 @@ func (e *Engine) sectionParts(code string, sec section) (parts []CellPart, err e
 			add(stmt)
 		}
 	}
-	if final := sec.items[len(sec.items)-1]; final.isList { // parse has put the list of expressions into a call
-		parts[len(parts)-1].Start, parts[len(parts)-1].End = final.start, final.end
+	if lastItem := sec.items[len(sec.items)-1]; lastItem.isList { // parse has put the list of expressions into a call
+		parts[len(parts)-1].Start, parts[len(parts)-1].End = lastItem.start, lastItem.end
 	}
 	return parts, nil
 }
@@ -91,22 +91,22 @@ func (e *Engine) addObjects(parts []CellPart, sec section, u *unit) {
 		return
 	}
 	ast.Inspect(u.src.files[0], func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		if !ok || strings.HasPrefix(id.Name, ReservedPrefix) {
+		ident, ok := n.(*ast.Ident)
+		if !ok || strings.HasPrefix(ident.Name, ReservedPrefix) {
 			return true
 		}
-		o := u.src.info.ObjectOf(id)
-		_, isPackage := o.(*types.PkgName)
-		if !isPackage && (o == nil || !isOfCell(o) || o.Pkg().Scope().Lookup(o.Name()) != o) {
+		obj := u.src.info.ObjectOf(ident)
+		_, isPackage := obj.(*types.PkgName)
+		if !isPackage && (obj == nil || !isDeclaredByCell(obj) || obj.Pkg().Scope().Lookup(obj.Name()) != obj) {
 			return true
 		}
-		offset := e.offset(sec, id.Pos())
-		for i, p := range slices.Backward(parts) {
-			if p.Start > offset {
+		offset := e.offset(sec, ident.Pos())
+		for i, part := range slices.Backward(parts) {
+			if part.Start > offset {
 				continue
 			}
-			if p.Objects[id.Name] == nil {
-				parts[i].Objects[id.Name] = o
+			if part.Objects[ident.Name] == nil {
+				parts[i].Objects[ident.Name] = obj
 			}
 			break
 		}

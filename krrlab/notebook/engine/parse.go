@@ -36,53 +36,54 @@ var funcDecl = regexp.MustCompile(`^func(?:\s+[\pL_]|\s*\([^()]*\)\s*([\pL_][\pL
 // splitItems splits a cell into items, imports first, and drops package clauses. endsWithSemicolon reports whether the
 // last statement ends with a semicolon, which suppresses the display of its value. The error is a scanner.ErrorList
 // with the errors of the scanner, brackets without a partner, and directives that have no effect in a cell.
-func (e *Engine) splitItems(name, code string) (out []cellItem, endsWithSemicolon bool, err error) {
+func (e *Engine) splitItems(name, code string) (items []cellItem, endsWithSemicolon bool, err error) {
 	var imports []cellItem
 	var errs scanner.ErrorList
 	file := token.NewFileSet().AddFile(name, -1, len(code))
-	var sc scanner.Scanner
-	sc.Init(file, []byte(code), errs.Add, scanner.ScanComments)
+	var tokens scanner.Scanner
+	tokens.Init(file, []byte(code), errs.Add, scanner.ScanComments)
 	var openBrackets []int     // offsets of the brackets without a partner so far
 	var firstToken token.Token // of the current item
 	start, prevEnd := -1, 0    // start of the current item, or −1 between items, and end of the last token
 	for atEOF := false; !atEOF; {
-		pos, t, lit := sc.Scan()
+		pos, tok, text := tokens.Scan()
 		offset := file.Offset(pos)
-		atEOF = t == token.EOF
-		switch t {
+		atEOF = tok == token.EOF
+		switch tok {
 		case token.COMMENT:
-			if m := directive.FindString(lit); m != "" {
-				errs.Add(file.Position(pos), m+" has no effect in a cell; "+directives[m])
+			if matched := directive.FindString(text); matched != "" {
+				errs.Add(file.Position(pos), matched+" has no effect in a cell; "+directives[matched])
 			}
 			continue
 		case token.LPAREN, token.LBRACE, token.LBRACK:
 			openBrackets = append(openBrackets, offset)
 		case token.RPAREN, token.RBRACE, token.RBRACK:
 			if len(openBrackets) == 0 {
-				errs.Add(file.Position(pos), "unexpected "+t.String())
+				errs.Add(file.Position(pos), "unexpected "+tok.String())
 				return nil, false, errs
 			}
 			openBrackets = openBrackets[:len(openBrackets)-1]
 		}
-		itemEnds := atEOF || t == token.SEMICOLON && len(openBrackets) == 0
-		switch n := len(out); {
+		itemEnds := atEOF || tok == token.SEMICOLON && len(openBrackets) == 0
+		switch n := len(items); {
 		case itemEnds && start >= 0:
 			item := newItem(code, start, prevEnd, firstToken)
-			start, endsWithSemicolon = -1, lit == ";"
+			start, endsWithSemicolon = -1, text == ";"
 			if item.kind == importDecl {
 				imports = append(imports, item)
 			} else if firstToken != token.PACKAGE {
-				out = append(out, item)
+				items = append(items, item)
 			}
-		case itemEnds && lit == ";" && n > 0 && out[n-1].kind == statement: // for example in the header of a for loop
-			out[n-1].end = offset
+		case itemEnds && text == ";" && n > 0 && items[n-1].kind == statement:
+			// for example in the header of a for loop
+			items[n-1].end = offset
 		case !itemEnds && start < 0:
-			start, firstToken = offset, t
+			start, firstToken = offset, tok
 		}
-		if lit == "" {
-			lit = t.String()
+		if text == "" {
+			text = tok.String()
 		}
-		prevEnd = min(offset+len(lit), len(code))
+		prevEnd = min(offset+len(text), len(code))
 	}
 	if n := len(openBrackets); n > 0 {
 		offset := openBrackets[n-1]
@@ -91,10 +92,10 @@ func (e *Engine) splitItems(name, code string) (out []cellItem, endsWithSemicolo
 	if len(errs) > 0 {
 		return nil, false, errs
 	}
-	if n := len(out); n > 0 && !endsWithSemicolon && out[n-1].kind == statement {
-		out[n-1].isList = isExpressionList(code[out[n-1].start:out[n-1].end])
+	if n := len(items); n > 0 && !endsWithSemicolon && items[n-1].kind == statement {
+		items[n-1].isList = isExpressionList(code[items[n-1].start:items[n-1].end])
 	}
-	return append(imports, out...), endsWithSemicolon, nil
+	return append(imports, items...), endsWithSemicolon, nil
 }
 
 // isExpressionList reports whether code is a comma-separated list of at least two expressions.
@@ -149,15 +150,15 @@ func (s section) head() string {
 
 // groupItems groups adjacent items of the same kind into sections. The declarations of one section may refer to each
 // other.
-func groupItems(items []cellItem) (out []section) {
+func groupItems(items []cellItem) (sections []section) {
 	for _, item := range items {
-		if n := len(out); n > 0 && out[n-1].kind == item.kind {
-			out[n-1].items = append(out[n-1].items, item)
+		if n := len(sections); n > 0 && sections[n-1].kind == item.kind {
+			sections[n-1].items = append(sections[n-1].items, item)
 		} else {
-			out = append(out, section{item.kind, []cellItem{item}})
+			sections = append(sections, section{item.kind, []cellItem{item}})
 		}
 	}
-	return out
+	return sections
 }
 
 // runFunc is the name of the function that contains the statements of a unit.
@@ -172,21 +173,21 @@ const ReservedPrefix = "krrlab_"
 // the length of the head. A list in the last item becomes the arguments of a call of showFunc, which shifts the rest of
 // its line.
 func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
-	blank := []byte(code)
-	for i, b := range blank {
-		if b != '\n' {
-			blank[i] = ' '
+	masked := []byte(code)
+	for i, char := range masked {
+		if char != '\n' {
+			masked[i] = ' '
 		}
 	}
 	for _, item := range sec.items {
-		copy(blank[item.start:], code[item.start:item.end])
-		if item.end < len(blank) && blank[item.end] != '\n' {
-			blank[item.end] = ';'
+		copy(masked[item.start:], code[item.start:item.end])
+		if item.end < len(masked) && masked[item.end] != '\n' {
+			masked[item.end] = ';'
 		}
 	}
-	body, head, tail := string(blank), sec.head(), ""
-	if final := sec.items[len(sec.items)-1]; final.isList {
-		body = body[:final.start] + showFunc + "(" + body[final.start:final.end] + ")" + body[final.end:]
+	body, head, tail := string(masked), sec.head(), ""
+	if lastItem := sec.items[len(sec.items)-1]; lastItem.isList {
+		body = body[:lastItem.start] + showFunc + "(" + body[lastItem.start:lastItem.end] + ")" + body[lastItem.end:]
 	}
 	if sec.kind == statement {
 		tail = "\n}"
@@ -194,41 +195,41 @@ func (e *Engine) parse(name, code string, sec section) (*ast.File, error) {
 	file, err := parser.ParseFile(e.fset, name, head+body+tail, parser.SkipObjectResolution)
 	// An error behind the end of the cell quotes code that the user did not write. It is reported at the end of the
 	// section.
-	if list := (scanner.ErrorList)(nil); errors.As(err, &list) && list[0].Pos.Offset >= len(head)+len(body) {
-		message, _, _ := strings.Cut(list[0].Msg, ", found")
+	if errList := (scanner.ErrorList)(nil); errors.As(err, &errList) && errList[0].Pos.Offset >= len(head)+len(body) {
+		message, _, _ := strings.Cut(errList[0].Msg, ", found")
 		end := sec.items[len(sec.items)-1].end
-		list[0].Msg, list[0].Pos.Line = message+", found 'EOF'", 1+strings.Count(code[:end], "\n")
+		errList[0].Msg, errList[0].Pos.Line = message+", found 'EOF'", 1+strings.Count(code[:end], "\n")
 	}
 	return file, err
 }
 
 // splitRedefinitions splits a file of statements into several before each statement that defines a variable again, so
 // that no file defines a name twice.
-func splitRedefinitions(file *ast.File) (out []*ast.File) {
+func splitRedefinitions(file *ast.File) (files []*ast.File) {
 	fn := file.Decls[0].(*ast.FuncDecl)
 	start, declared := 0, map[string]bool{}
 	cut := func(end int) {
 		newFile, newFunc, body := *file, *fn, *fn.Body
 		body.List = fn.Body.List[start:end:end]
 		newFunc.Body, newFile.Decls = &body, []ast.Decl{&newFunc}
-		out, start, declared = append(out, &newFile), end, map[string]bool{}
+		files, start, declared = append(files, &newFile), end, map[string]bool{}
 	}
 	for i, stmt := range fn.Body.List {
 		assign, ok := stmt.(*ast.AssignStmt)
 		if !ok || assign.Tok != token.DEFINE {
 			continue
 		}
-		for _, x := range assign.Lhs {
-			if declared[types.ExprString(x)] {
+		for _, target := range assign.Lhs {
+			if declared[types.ExprString(target)] {
 				cut(i)
 			}
 		}
-		for _, x := range assign.Lhs {
-			if id, ok := x.(*ast.Ident); ok && id.Name != "_" {
+		for _, target := range assign.Lhs {
+			if id, ok := target.(*ast.Ident); ok && id.Name != "_" {
 				declared[id.Name] = true
 			}
 		}
 	}
 	cut(len(fn.Body.List))
-	return out
+	return files
 }

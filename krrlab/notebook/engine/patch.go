@@ -41,7 +41,7 @@ func (e *Engine) patchCode(u *unit, interp *ixgo.Interp) {
 // compiled type and calls its methods in the wrong way; the corrected instruction looks them up with package reflectx.
 // The correction also applies to compiled types: for these, ixgo caches the method in a variable of the instruction,
 // which is a data race between goroutines.
-func (f function) fixInvokes(msets map[reflect.Type]map[string]*ssa.Function) {
+func (f function) fixInvokes(methodSets map[reflect.Type]map[string]*ssa.Function) {
 	for i, instr := range f.instructions() {
 		call, ok := instr.(*ssa.Call)
 		if !ok || !call.Call.IsInvoke() {
@@ -51,16 +51,16 @@ func (f function) fixInvokes(msets map[reflect.Type]map[string]*ssa.Function) {
 		resultReg, recvReg, argRegs := f.register(call), f.register(call.Call.Value), f.registersOf(call.Call.Args)
 		f.code[i] = func(fr *ixgo.Frame) {
 			stack := stackOf(fr)
-			t := reflect.TypeOf(stack[recvReg])
-			if _, inUnit := msets[t]; inUnit || t == nil || t == typeOfType {
+			dynamicType := reflect.TypeOf(stack[recvReg])
+			if _, inUnit := methodSets[dynamicType]; inUnit || dynamicType == nil || dynamicType == typeOfType {
 				original(fr)
 				return
 			}
 			args := []reflect.Value{reflect.ValueOf(stack[recvReg])}
-			method, ok := reflectx.MethodByName(t, name)
+			method, ok := reflectx.MethodByName(dynamicType, name)
 			// For a pointer, package reflectx does not find unexported methods with a value receiver.
-			if t.Kind() == reflect.Pointer {
-				if elemMethod, hasElem := reflectx.MethodByName(t.Elem(), name); hasElem && !args[0].IsNil() {
+			if dynamicType.Kind() == reflect.Pointer {
+				if elemMethod, hasElem := reflectx.MethodByName(dynamicType.Elem(), name); hasElem && !args[0].IsNil() {
 					method, ok, args[0] = elemMethod, true, args[0].Elem()
 				}
 			}
@@ -104,23 +104,23 @@ func callWithRegisters(f reflect.Value, args []reflect.Value, stack []any, regis
 // fixPhis makes the phi nodes of a block assign their values simultaneously, if one of them reads another. ixgo
 // executes phi nodes one after the other, which is wrong for a, b = b, a in a loop. code is the code from the start of
 // the block on, which begins with an instruction for each phi node.
-func (f function) fixPhis(b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
+func (f function) fixPhis(block *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 	var nodes []*ssa.Phi
 	inBlock := map[ssa.Value]bool{}
-	for _, i := range b.Instrs {
-		phi, ok := i.(*ssa.Phi)
+	for _, instr := range block.Instrs {
+		phi, ok := instr.(*ssa.Phi)
 		if !ok {
 			break
 		}
 		nodes, inBlock[phi] = append(nodes, phi), true
 	}
-	hazard := false
+	readsOtherPhi := false
 	for _, phi := range nodes {
-		for _, e := range phi.Edges {
-			hazard = hazard || inBlock[e] && e != phi
+		for _, edge := range phi.Edges {
+			readsOtherPhi = readsOtherPhi || inBlock[edge] && edge != phi
 		}
 	}
-	if !hazard {
+	if !readsOtherPhi {
 		return
 	}
 	resultRegs, edgeRegs := make([]uint32, len(nodes)), map[int][]uint32{}
@@ -128,12 +128,13 @@ func (f function) fixPhis(b *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 		resultRegs[j] = f.register(phi)
 		code[j] = func(*ixgo.Frame) {}
 	}
-	for k := len(b.Preds) - 1; k >= 0; k-- {
+	// The loop runs backward, so that the first edge is used if a predecessor occurs twice.
+	for pred := len(block.Preds) - 1; pred >= 0; pred-- {
 		var sourceRegs []uint32
 		for _, phi := range nodes {
-			sourceRegs = append(sourceRegs, f.register(phi.Edges[k]))
+			sourceRegs = append(sourceRegs, f.register(phi.Edges[pred]))
 		}
-		edgeRegs[b.Preds[k].Index] = sourceRegs
+		edgeRegs[block.Preds[pred].Index] = sourceRegs
 	}
 	code[0] = func(fr *ixgo.Frame) {
 		stack := stackOf(fr)

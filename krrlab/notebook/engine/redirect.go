@@ -44,26 +44,26 @@ func (e *Engine) replaceFunction(u *unit, f *types.Func) {
 		return
 	}
 	if f.Signature().TypeParams() == nil {
-		fn, ok := u.interp.GetFunc(f.Name())
+		newFunc, ok := u.interp.GetFunc(f.Name())
 		if !ok {
 			return
 		}
 		if u.supersededRedirects == nil {
 			u.supersededRedirects = map[string][]*redirect{}
 		}
-		v := reflect.ValueOf(fn)
+		newValue := reflect.ValueOf(newFunc)
 		u.supersededRedirects[f.Name()] = append(oldUnit.supersededRedirects[f.Name()], e.redirectFor(oldUnit, old))
 		for _, redirect := range u.supersededRedirects[f.Name()] {
-			redirect.Store(&v)
+			redirect.Store(&newValue)
 		}
 	}
 	for _, user := range e.units {
 		if user.src == nil || user.src.decls != nil {
 			continue
 		}
-		for id, o := range user.src.info.Uses {
-			if o == old {
-				user.src.info.Uses[id] = f
+		for ident, obj := range user.src.info.Uses {
+			if obj == old {
+				user.src.info.Uses[ident] = f
 				user.dependencies[u] = true
 			}
 		}
@@ -87,23 +87,23 @@ func (e *Engine) redirectCalls(u *unit, fn function) {
 		if !ok || callee == outermost || callee.Origin() != nil {
 			continue
 		}
-		f, ok := callee.Object().(*types.Func)
-		if !ok || f.Signature().Recv() != nil {
+		calleeFunc, ok := callee.Object().(*types.Func)
+		if !ok || calleeFunc.Signature().Recv() != nil {
 			continue
 		}
-		redirect := e.redirectFor(u, f)
+		redirect := e.redirectFor(u, calleeFunc)
 		if redirect == nil {
 			continue
 		}
 		original, resultReg, argRegs := fn.code[i], fn.register(call), fn.registersOf(call.Call.Args)
 		fn.code[i] = func(fr *ixgo.Frame) {
-			f := redirect.Load()
-			if f == nil {
+			newFunc := redirect.Load()
+			if newFunc == nil {
 				original(fr)
 				return
 			}
 			stack := stackOf(fr)
-			if v := callWithRegisters(*f, nil, stack, argRegs); f.Type().NumOut() > 0 {
+			if v := callWithRegisters(*newFunc, nil, stack, argRegs); newFunc.Type().NumOut() > 0 {
 				stack[resultReg] = v
 			}
 		}

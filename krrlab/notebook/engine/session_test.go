@@ -18,22 +18,23 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n")
 )
 
-// TestSessions runs each session. They test repeated declarations, variables captured by closures, and values of types
-// that were declared again.
+// TestSessions runs each session. The sessions test repeated declarations, variables captured by closures, and values
+// of types that were declared again.
 func TestSessions(t *testing.T) {
-	for s := range strings.SplitSeq(strings.TrimPrefix(sessions, "## "), "\n## ") {
-		title, text, _ := strings.Cut(s, "\n")
+	for session := range strings.SplitSeq(strings.TrimPrefix(sessions, "## "), "\n## ") {
+		title, text, _ := strings.Cut(session, "\n")
 		t.Run(title, func(t *testing.T) {
-			var cs cells
-			begin := 0
-			for _, m := range cellEnd.FindAllStringSubmatchIndex(text, -1) {
-				cs = append(cs, struct{ code, want string }{text[begin:m[0]], unescape.Replace(text[m[2]:m[3]])})
-				begin = m[1]
+			var sessionCells cells
+			start := 0
+			for _, match := range cellEnd.FindAllStringSubmatchIndex(text, -1) {
+				sessionCells = append(sessionCells, struct{ code, wantPrefix string }{
+					text[start:match[0]], unescape.Replace(text[match[2]:match[3]])})
+				start = match[1]
 			}
-			if begin < len(text) {
-				t.Fatalf("a cell without an end: %s", text[begin:])
+			if start < len(text) {
+				t.Fatalf("a cell without an end: %s", text[start:])
 			}
-			cs.run(t)
+			sessionCells.run(t)
 		})
 	}
 }

@@ -17,9 +17,9 @@ import (
 
 // Source is the source of a package that is not compiled into the program.
 type Source struct {
-	Path  string            // import path
-	Files map[string][]byte // contents of the Go files for this system, by the file names that appear in messages
-	Go    string            // language version, for example go1.21
+	Path      string            // import path
+	Files     map[string][]byte // contents of the Go files for this system, by the file names that appear in messages
+	GoVersion string            // language version, for example go1.21
 	// Embedded has the contents of the files that directives //go:embed name, by their paths in the package.
 	Embedded map[string][]byte
 }
@@ -47,7 +47,7 @@ func (i importer) Import(path string) (*types.Package, error) {
 const sourcePrefix = "source:"
 
 // ImportPath returns the path by which cells import a package.
-func ImportPath(p *types.Package) string { return strings.TrimPrefix(p.Path(), sourcePrefix) }
+func ImportPath(pkg *types.Package) string { return strings.TrimPrefix(pkg.Path(), sourcePrefix) }
 
 // importSource returns a package after finding its source and type-checking it, including its imports. The package is
 // initialized before the next cell runs.
@@ -89,7 +89,7 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 	}
 	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(sourcePrefix+foundSource.Path,
 		src.files[0].Name.Name)}
-	err = e.typeCheck(u.pkg, src, foundSource.Go)
+	err = e.typeCheck(u.pkg, src, foundSource.GoVersion)
 	if f := src.indexDeclarations(); f != nil && err == nil {
 		err = types.Error{Fset: e.fset, Pos: f.Pos(), Msg: f.Name.Name + " is not written in Go"}
 	}
@@ -107,8 +107,8 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 // indexDeclarations adds the functions, methods and types of a package to s.decls. It returns the first function
 // without a body, or nil if there is none.
 func (s *syntax) indexDeclarations() (bodyless *ast.FuncDecl) {
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
+	for _, file := range s.files {
+		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				s.decls[s.info.Defs[n.Name]] = n
@@ -126,14 +126,14 @@ func (s *syntax) indexDeclarations() (bodyless *ast.FuncDecl) {
 	return bodyless
 }
 
-// initializePackages initializes the packages that were imported since the last cell. If one fails, it and those after
-// it are forgotten.
+// initializePackages initializes the packages that were imported since the last cell. If the
+// initialization of a package fails, this package and those after it are removed.
 func (e *Engine) initializePackages() error {
 	for i, u := range e.uninitialized {
 		if err := e.initialize(u); err != nil {
-			for _, forgotten := range e.uninitialized[i:] {
-				delete(e.units, forgotten.pkg)
-				maps.DeleteFunc(e.sourceUnits, func(_ string, u *unit) bool { return u == forgotten })
+			for _, removed := range e.uninitialized[i:] {
+				delete(e.units, removed.pkg)
+				maps.DeleteFunc(e.sourceUnits, func(_ string, u *unit) bool { return u == removed })
 			}
 			e.uninitialized = nil
 			return err
@@ -164,48 +164,48 @@ func (e *Engine) initialize(u *unit) (err error) {
 // an interpreted package, its initialization is included.
 func (e *Engine) usedObjects(u *unit, units set[*unit]) set[types.Object] {
 	used := set[types.Object]{}
-	var addObject func(o types.Object)
+	var addObject func(obj types.Object)
 	walker := typeWalker{onNamed: func(n *types.Named) { addObject(n.Obj()) }}
-	visit := func(v *unit, n ast.Node) {
+	visit := func(owner *unit, n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if x, ok := n.(ast.Expr); ok {
-				walker.visit(v.src.info.TypeOf(x))
+				walker.visit(owner.src.info.TypeOf(x))
 			}
 			if id, ok := n.(*ast.Ident); ok {
-				addObject(v.src.info.Uses[id])
+				addObject(owner.src.info.Uses[id])
 			}
 			return true
 		})
 	}
-	addObject = func(o types.Object) {
-		if f, ok := o.(*types.Func); ok {
-			o = f.Origin()
+	addObject = func(obj types.Object) {
+		if f, ok := obj.(*types.Func); ok {
+			obj = f.Origin()
 		}
-		if o == nil || used[o] {
+		if obj == nil || used[obj] {
 			return
 		}
-		v := e.units[o.Pkg()]
-		if v == nil || v.src == nil || v.src.decls[o] == nil {
+		owner := e.units[obj.Pkg()]
+		if owner == nil || owner.src == nil || owner.src.decls[obj] == nil {
 			return
 		}
-		used[o] = true
-		visit(v, v.src.decls[o])
-		if n, ok := o.Type().(*types.Named); ok {
+		used[obj] = true
+		visit(owner, owner.src.decls[obj])
+		if n, ok := obj.Type().(*types.Named); ok {
 			for m := range n.Methods() {
 				addObject(m)
 			}
-		} else if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
+		} else if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
 			walker.visit(f.Signature().Recv().Type())
 		}
 	}
-	for v := range units {
-		if v.src == nil || v.src.decls != nil && v != u {
+	for owner := range units {
+		if owner.src == nil || owner.src.decls != nil && owner != u {
 			continue
 		}
-		for _, f := range v.src.files {
+		for _, f := range owner.src.files {
 			for _, d := range f.Decls {
-				if v.src.decls == nil || isInitialization(d) {
-					visit(v, d)
+				if owner.src.decls == nil || isInitialization(d) {
+					visit(owner, d)
 				}
 			}
 		}
@@ -252,17 +252,17 @@ func (s *syntax) filterDecls(keep func(ast.Decl) bool) ([]*ast.File, *types.Info
 	info := *s.info
 	info.FileVersions = maps.Clone(info.FileVersions)
 	var files []*ast.File
-	for _, f := range s.files {
-		reduced := *f
+	for _, file := range s.files {
+		reduced := *file
 		reduced.Decls = nil
-		for _, d := range f.Decls {
-			if keep(d) {
-				reduced.Decls = append(reduced.Decls, d)
+		for _, decl := range file.Decls {
+			if keep(decl) {
+				reduced.Decls = append(reduced.Decls, decl)
 			}
 		}
 		if reduced.Decls != nil {
 			files = append(files, &reduced)
-			info.FileVersions[&reduced] = info.FileVersions[f]
+			info.FileVersions[&reduced] = info.FileVersions[file]
 		}
 	}
 	if files == nil {

@@ -61,7 +61,7 @@ func (s *Sorted[T]) Less(i, j int) bool { return s.list[i] < s.list[j] }
 func (s *Sorted[T]) Swap(i, j int) { s.list[i], s.list[j] = s.list[j], s.list[i] }
 func (s *Sorted[T]) String() string { return "sorted" }
 
-// Sort hands a type that only here exists to compiled code.
+// Sort passes a type that exists only here to compiled code.
 func Sort[T int | string](l ...T) []T { s := &Sorted[T]{l}; sort.Sort(s); return s.list }
 
 func New[T int | string](l ...T) *Sorted[T] { return &Sorted[T]{l} }
@@ -84,19 +84,19 @@ func Hidden() interface{ Inc() int } { return &hidden{} }
 
 // findSource returns the package of sources with the given path.
 func findSource(path string) (*Source, error) {
-	src := sources[path]
-	if src == nil {
+	files := sources[path]
+	if files == nil {
 		return nil, &MissingPackagesError{Paths: []string{path}}
 	}
-	s := &Source{Path: path, Go: src[0], Files: map[string][]byte{}}
-	for i, text := range src[1:] {
-		s.Files[fmt.Sprintf("%s/%d.go", path, i)] = []byte(text)
+	found := &Source{Path: path, GoVersion: files[0], Files: map[string][]byte{}}
+	for i, text := range files[1:] {
+		found.Files[fmt.Sprintf("%s/%d.go", path, i)] = []byte(text)
 	}
-	return s, nil
+	return found, nil
 }
 
 // TestInterpretedSource imports packages that are interpreted. They must be initialized once, all cells must see the
-// same variables and types, and packages that cannot be interpreted are errors with the place of the cause.
+// same variables and types, and packages that cannot be interpreted are errors with the position of the cause.
 func TestInterpretedSource(t *testing.T) {
 	e, run := openEngine(t)
 	e.FindSource = findSource
@@ -138,16 +138,17 @@ func TestInterpretedSource(t *testing.T) {
 // TestCompilesOnlyUsedFunctions checks that a cell compiles only those functions of an interpreted package that it
 // uses.
 func TestCompilesOnlyUsedFunctions(t *testing.T) {
-	var big strings.Builder
-	big.WriteString("package big\n\nfunc One() int { return 1 }\n")
+	var source strings.Builder
+	source.WriteString("package big\n\nfunc One() int { return 1 }\n")
 	for i := range 300 {
-		fmt.Fprintf(&big,
+		fmt.Fprintf(&source,
 			"func F%d(x []int) (n int) { for i := range x { if x[i] > %d { n += F%d(x[:i]) } }; return n }\n", i, i,
 			max(i-1, 0))
 	}
 	e, run := openEngine(t)
 	e.FindSource = func(string) (*Source, error) {
-		return &Source{Path: "ex.org/big", Go: "go1.26", Files: map[string][]byte{"big.go": []byte(big.String())}}, nil
+		return &Source{Path: "ex.org/big", GoVersion: "go1.26",
+			Files: map[string][]byte{"big.go": []byte(source.String())}}, nil
 	}
 	if got := run("import \"ex.org/big\"\nbig.One()"); got != "→1" {
 		t.Fatalf("got %q, want →1", got)

@@ -16,20 +16,20 @@ import (
 // showFunc. The variables that the statements define become variables of the session (see promoteToSession).
 func (e *Engine) prepareStatements(c *Cell, file *ast.File, visible namespace, display lastDisplay) (*unit, error) {
 	fn := file.Decls[0].(*ast.FuncDecl)
-	list := fn.Body.List
+	stmts := fn.Body.List
 	fn.Body.List = nil
 	var lines []int
 	var showCall *ast.CallExpr // the call that shows the last expression, or nil
-	for i, stmt := range list {
+	for i, stmt := range stmts {
 		pos := stmt.Pos()
 		lines = append(lines, e.fset.Position(pos).Line)
 		step := callStmt(stepFunc, pos, &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: pos})
-		if x, ok := stmt.(*ast.ExprStmt); ok {
-			isShown := display == showLast && i+1 == len(list) && !isPrintCall(x.X, visible)
-			if stmt = useExpression(x); isShown {
-				stmt = showExpression(x)
+		if exprStmt, ok := stmt.(*ast.ExprStmt); ok {
+			isShown := display == showLast && i+1 == len(stmts) && !isPrintCall(exprStmt.X, visible)
+			if stmt = useExpression(exprStmt); isShown {
+				stmt = showExpression(exprStmt)
 				showCall = stmt.(*ast.ExprStmt).X.(*ast.CallExpr)
-				c.EndsWithCall = stmt != x && isCall(x.X)
+				c.EndsWithCall = stmt != exprStmt && isCall(exprStmt.X)
 			}
 		}
 		fn.Body.List = append(fn.Body.List, step, stmt)
@@ -38,7 +38,7 @@ func (e *Engine) prepareStatements(c *Cell, file *ast.File, visible namespace, d
 	if err != nil && showCall != nil && strings.Contains(err.Error(), "used as value") {
 		// The last expression is a call without results. Nothing can be shown, so the statement stays as it was
 		// written.
-		fn.Body.List[len(fn.Body.List)-1], showCall = list[len(list)-1], nil
+		fn.Body.List[len(fn.Body.List)-1], showCall = stmts[len(stmts)-1], nil
 		u, err = e.checkUnit(file, visible)
 	}
 	if err != nil {
@@ -101,30 +101,30 @@ func (e *Engine) promoteToSession(u *unit, fn *ast.FuncDecl, visible namespace) 
 		}
 		assign.Tok = token.ASSIGN
 		for _, x := range assign.Lhs {
-			id := x.(*ast.Ident)
-			old, ok := info.Defs[id].(*types.Var)
-			if !ok || id.Name == "_" {
+			ident := x.(*ast.Ident)
+			old, ok := info.Defs[ident].(*types.Var)
+			if !ok || ident.Name == "_" {
 				continue
 			}
 			v := u.recordRedeclared(old, visible)
 			if v == nil {
-				v = types.NewVar(id.Pos(), u.pkg, id.Name, old.Type())
+				v = types.NewVar(ident.Pos(), u.pkg, ident.Name, old.Type())
 				u.pkg.Scope().Insert(v)
-				name := ast.NewIdent(id.Name)
+				name := ast.NewIdent(ident.Name)
 				info.Defs[name] = v
 				decl.Specs = append(decl.Specs, &ast.ValueSpec{Names: []*ast.Ident{name}})
 			}
-			delete(info.Defs, id)
-			info.Uses[id] = v
+			delete(info.Defs, ident)
+			info.Uses[ident] = v
 			sessionVar[old] = v
-			visible.bind(id.Name, v)
+			visible.bind(ident.Name, v)
 			step := i / 2 // a call of stepFunc precedes every statement
-			u.declaredNames = append(u.declaredNames, declaredName{id.Name, v, step})
+			u.declaredNames = append(u.declaredNames, declaredName{ident.Name, v, step})
 		}
 	}
-	for id, o := range info.Uses {
-		if v := sessionVar[o]; v != nil {
-			info.Uses[id] = v
+	for ident, obj := range info.Uses {
+		if v := sessionVar[obj]; v != nil {
+			info.Uses[ident] = v
 		}
 	}
 	u.redeclared = nil // the statements assign the earlier variables themselves, so build has nothing to connect
@@ -157,7 +157,7 @@ func (c *Cell) recordUnreadErrors(u *unit, fn *ast.FuncDecl) {
 		}
 		for _, x := range assign.Lhs {
 			if t := u.src.info.TypeOf(x); t != nil && types.Identical(t, types.Universe.Lookup("error").Type()) {
-				c.errorLines[types.ExprString(x)] = c.e.fset.Position(x.Pos()).Line
+				c.errorLines[types.ExprString(x)] = c.engine.fset.Position(x.Pos()).Line
 			}
 		}
 	}
@@ -165,14 +165,14 @@ func (c *Cell) recordUnreadErrors(u *unit, fn *ast.FuncDecl) {
 
 // UnreadErrors returns, after the cell has run, the errors that it assigned to variables and never read, in the order
 // of their lines.
-func (c *Cell) UnreadErrors() (out []UnreadError) {
-	c.e.ForEachVariable(func(name string, v reflect.Value) {
+func (c *Cell) UnreadErrors() (unread []UnreadError) {
+	c.engine.ForEachVariable(func(name string, v reflect.Value) {
 		if err, ok := v.Interface().(error); ok && c.errorLines[name] > 0 {
-			out = append(out, UnreadError{name, c.errorLines[name], err})
+			unread = append(unread, UnreadError{name, c.errorLines[name], err})
 		}
 	})
-	slices.SortFunc(out, func(a, b UnreadError) int { return a.Line - b.Line })
-	return out
+	slices.SortFunc(unread, func(a, b UnreadError) int { return a.Line - b.Line })
+	return unread
 }
 
 // isName reports whether x is the given identifier.
@@ -207,8 +207,8 @@ func isPrintCall(x ast.Expr, visible namespace) bool {
 		id, ok := f.X.(*ast.Ident)
 		return ok && visible.imports[id.Name] == "fmt" && printName.MatchString(f.Sel.Name)
 	case *ast.Ident: // from an import with a dot
-		o := visible.names[f.Name]
-		return o != nil && o.Pkg() != nil && o.Pkg().Path() == "fmt" && printName.MatchString(f.Name)
+		obj := visible.names[f.Name]
+		return obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && printName.MatchString(f.Name)
 	}
 	return false
 }

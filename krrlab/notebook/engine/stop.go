@@ -19,9 +19,9 @@ type Stopped struct {
 
 func (Stopped) Error() string { return "the goroutine was stopped" }
 
-// A goroutine whose number is in stopping panics with Stopped at its next loop iteration or function call.
+// A goroutine whose ID is in stopping panics with Stopped at its next loop iteration or function call.
 var (
-	stopping  sync.Map     // keys are goroutine numbers
+	stopping  sync.Map     // keys are goroutine IDs
 	stopCount atomic.Int32 // number of entries of stopping, which makes the check cheap while there are none
 )
 
@@ -40,42 +40,42 @@ func ResumeGoroutine(goid uint64) {
 	}
 }
 
-// GoroutineID returns the number of the calling goroutine.
+// GoroutineID returns the ID that the Go runtime gave the calling goroutine.
 func GoroutineID() uint64 { return routine.Goid() }
 
 // instrumentBlocks makes a function check at its entry and at the head of each loop whether its goroutine is to stop.
 // It also corrects the phi nodes.
 func (f function) instrumentBlocks() {
 	starts := *fieldAddr[[]int](f.object, blocksField)
-	for _, b := range f.ssa.Blocks {
-		if b.Index >= len(starts) {
+	for _, block := range f.ssa.Blocks {
+		if block.Index >= len(starts) {
 			break
 		}
-		isHead := b.Index == 0
-		for _, pred := range b.Preds {
-			isHead = isHead || b.Dominates(pred)
+		isEntryOrLoopHead := block.Index == 0
+		for _, pred := range block.Preds {
+			isEntryOrLoopHead = isEntryOrLoopHead || block.Dominates(pred)
 		}
 		if phiFeature.available() {
-			f.fixPhis(b, f.code[starts[b.Index]:])
+			f.fixPhis(block, f.code[starts[block.Index]:])
 		}
-		if isHead {
-			insertStopCheck(f.code, starts[b.Index], blockPosition(b))
+		if isEntryOrLoopHead {
+			insertStopCheck(f.code, starts[block.Index], blockPosition(block))
 		}
 	}
 }
 
 // blockPosition returns the source position of the start of a block. If the block has no position, its successors and
 // then its function are used.
-func blockPosition(b *ssa.BasicBlock) token.Position {
-	pos := b.Parent().Pos()
-	for _, block := range slices.Backward(append([]*ssa.BasicBlock{b}, b.Succs...)) {
-		for _, i := range slices.Backward(block.Instrs) {
-			if i.Pos().IsValid() {
-				pos = i.Pos()
+func blockPosition(block *ssa.BasicBlock) token.Position {
+	pos := block.Parent().Pos()
+	for _, candidate := range slices.Backward(append([]*ssa.BasicBlock{block}, block.Succs...)) {
+		for _, instr := range slices.Backward(candidate.Instrs) {
+			if instr.Pos().IsValid() {
+				pos = instr.Pos()
 			}
 		}
 	}
-	return b.Parent().Prog.Fset.Position(pos)
+	return block.Parent().Prog.Fset.Position(pos)
 }
 
 // insertStopCheck replaces instruction i with a check for a stop request, followed by that instruction.

@@ -17,7 +17,7 @@ const (
 	stateEnded     // no longer affected by interrupts
 )
 
-// markEnded marks a cell as ended, unless it was abandoned before. It returns whether the cell may still use the
+// markEnded marks a cell as ended, unless the cell was abandoned before. It returns whether the cell may still use the
 // session. Later interrupts have no effect.
 func (c *cell) markEnded() bool {
 	c.mu.Lock()
@@ -84,8 +84,8 @@ const stackGrowth = 192 << 20
 // use 1 GiB. By Go's default it may use half of that, which a recursion can take before a busy machine runs the check.
 const maxStack = 1<<31 - 1
 
-// unwindTimeout is the time for which the stop of a deep recursion is awaited. Unwinding so many calls takes seconds on
-// a busy machine.
+// unwindTimeout is the time that a deep recursion has to stop before its cell is abandoned. Unwinding so many calls
+// takes seconds on a busy machine.
 const unwindTimeout = time.Minute
 
 // deepTrace matches the trace of a goroutine with 50,000 or more elided frames. They correspond to about 10,000 nested
@@ -96,13 +96,13 @@ var deepTrace = regexp.MustCompile(`(?m)^\.\.\.([5-9]\d{4}|\d{6,}) frames elided
 // proof. Stacks also grow if there are many goroutines, or if new goroutines start with larger stacks, as the runtime
 // arranges after it has encountered a huge one. All goroutines stand still during the check.
 func isRecursingDeeply() bool {
-	buf := make([]byte, 1<<20)
+	traces := make([]byte, 1<<20)
 	const maxTrace = 256 << 20 // bytes; longer traces, of very many goroutines, are cut
-	n := runtime.Stack(buf, true)
-	for ; n == len(buf) && n < maxTrace; n = runtime.Stack(buf, true) {
-		buf = make([]byte, 8*n)
+	n := runtime.Stack(traces, true)
+	for ; n == len(traces) && n < maxTrace; n = runtime.Stack(traces, true) {
+		traces = make([]byte, 8*n)
 	}
-	return deepTrace.Match(buf[:n])
+	return deepTrace.Match(traces[:n])
 }
 
 // watchCell waits until a cell ends or is abandoned. Meanwhile it forwards interrupts and stops a cell that recurses
@@ -112,8 +112,8 @@ func (s *Session) watchCell(c *cell) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(sample)
 	interrupts := c.out.Interrupts()
-	limit := sample[0].Value.Uint64() + stackGrowth
-	tick := time.NewTicker(2 * time.Millisecond)
+	stackLimit := sample[0].Value.Uint64() + stackGrowth
+	tick := time.NewTicker(2 * time.Millisecond) // of the checks of the stack size
 	defer tick.Stop()
 	for {
 		select {
@@ -128,10 +128,10 @@ func (s *Session) watchCell(c *cell) {
 			s.interrupt(c)
 		case <-tick.C:
 		}
-		if metrics.Read(sample); sample[0].Value.Uint64() <= limit {
+		if metrics.Read(sample); sample[0].Value.Uint64() <= stackLimit {
 			continue
 		}
-		limit = sample[0].Value.Uint64() + stackGrowth
+		stackLimit = sample[0].Value.Uint64() + stackGrowth
 		if isRecursingDeeply() {
 			c.recursionTooDeep.Store(true)
 			c.ctx.cancel()

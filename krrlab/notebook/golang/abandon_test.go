@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestAbandonedCell interrupts cells that wait forever. Each goroutine is abandoned, which the output says, and the
+// TestAbandonedCell interrupts cells that wait forever. Each goroutine is abandoned, the output says so, and the
 // session continues with its variables. If such a goroutine wakes up later, it must not change any variable.
 func TestAbandonedCell(t *testing.T) {
 	s := openSession(t, nil)
@@ -51,25 +51,25 @@ func TestAbandonedCell(t *testing.T) {
 func TestAbandonedCellContinues(t *testing.T) {
 	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
-	begun, resume, got, woken := make(chan bool), make(chan bool), make(chan error), make(chan bool)
+	started, resume, contextErr, returned := make(chan bool), make(chan bool), make(chan error), make(chan bool)
 	s.runOnWorker(func() {
-		declare(s, "slow", func(ctx context.Context) { begun <- true; <-resume; got <- ctx.Err() })
-		declare(s, "sleeper", func() float64 { begun <- true; <-resume; defer close(woken); return 1 })
+		declare(s, "slow", func(ctx context.Context) { started <- true; <-resume; contextErr <- ctx.Err() })
+		declare(s, "sleeper", func() float64 { started <- true; <-resume; defer close(returned); return 1 })
 	})
-	interrupt := func() { <-begun; interruptAfter(s, 0) }
+	interruptStarted := func() { <-started; interruptAfter(s, 0) }
 	run(s, "import \"context\"\nmine := context.Background()")
-	go interrupt()
+	go interruptStarted()
 	run(s, "slow(ctx)\n!touch slow")
 	testkit.Equal(t, run(s, "ctx.Err() == nil && mine.Err() == nil && ctx == context.Background()"), "→true")
 	resume <- true
-	if err := <-got; !errors.Is(err, context.Canceled) {
+	if err := <-contextErr; !errors.Is(err, context.Canceled) {
 		t.Errorf("the context of the abandoned cell: %v", err)
 	}
-	go interrupt()
+	go interruptStarted()
 	run(s, "number := sleeper()\n!touch sleeper\nnumber := 2.0")
 	testkit.Contains(t, run(s, "number"), "undefined: number")
 	resume <- true
-	<-woken
+	<-returned
 	time.Sleep(50 * time.Millisecond)
 	for _, name := range []string{"slow", "sleeper"} {
 		if _, err := os.Stat(name); err == nil {
@@ -78,7 +78,7 @@ func TestAbandonedCellContinues(t *testing.T) {
 	}
 }
 
-// TestGoexit checks that runtime.Goexit ends the cell with an error, and neither the session nor its variables.
+// TestGoexit checks that runtime.Goexit ends the cell with an error, and that the session keeps its variables.
 func TestGoexit(t *testing.T) {
 	s := openSession(t, nil)
 	run(s, "import \"runtime\"\nkept := 1")
@@ -89,9 +89,9 @@ func TestGoexit(t *testing.T) {
 	testkit.Contains(t, run(s, "lost"), "undefined: lost")
 }
 
-// TestRecursion checks that functions that call themselves without end fail the cell, and that a recursion of depth
+// TestDeepRecursion checks that functions that call themselves without end fail the cell, and that a recursion of depth
 // 10,000 succeeds.
-func TestRecursion(t *testing.T) {
+func TestDeepRecursion(t *testing.T) {
 	s := openSession(t, nil)
 	run(s,
 		"func deep(i int) int { return deep(i + 1) + 1 }\nfunc ping(i int) { pong(i) }\nvar pong func(int)\npong "+
@@ -104,9 +104,9 @@ func TestRecursion(t *testing.T) {
 	testkit.Equal(t, run(s, "sum(10000)"), "→50005000")
 }
 
-// TestManyStacks checks that many goroutines with moderately deep recursions, whose stacks together are as large as
-// that of an endless recursion, are not mistaken for one.
-func TestManyStacks(t *testing.T) {
+// TestManyStacksAreNoRecursion checks that many goroutines with moderately deep recursions, whose stacks together are
+// as large as that of an endless recursion, are not mistaken for one.
+func TestManyStacksAreNoRecursion(t *testing.T) {
 	s := openSession(t, nil)
 	got := run(s, `import "sync"
 var ready sync.WaitGroup
@@ -119,7 +119,7 @@ close(hold)
 total := 0
 for range 256 { total += <-sums }
 total`)
-	testkit.Equal(t, got, "→2592576000")
+	testkit.Equal(t, got, "→2592576000") // 256 times the sum of 1 to 4,500
 }
 
 // interruptAfter waits for the given time, and then interrupts the running cell, or the next one that runs.

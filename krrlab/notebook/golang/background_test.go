@@ -15,19 +15,19 @@ import (
 func TestBackgroundCommand(t *testing.T) {
 	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
-	p := &outputRecorder{}
-	if r := s.Run("Cell 1", "!mkfifo line\n!echo now; (read x <line; echo $x; echo $x; : >ended) &", p); r.Err != nil {
+	output := &outputRecorder{}
+	if r := s.Run("Cell 1", "!mkfifo line\n!echo now; (read x <line; echo $x; echo $x; : >ended) &", output); r.Err != nil {
 		t.Error(r.Err)
 	}
-	testkit.Equal(t, p.joined(), "stdout: now\n")
+	testkit.Equal(t, output.joined(), "stdout: now\n")
 	testkit.OK(t, os.WriteFile("line", []byte("late\n"), 0o600))
-	for range 12000 {
-		if _, err := os.Stat("ended"); err == nil && strings.Contains(p.joined(), "late\nlate\n") {
+	for range 12000 { // wait for up to two minutes
+		if _, err := os.Stat("ended"); err == nil && strings.Contains(output.joined(), "late\nlate\n") {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("the command was cut off: %q", p.joined())
+	t.Errorf("the command was cut off: %q", output.joined())
 }
 
 // TestBackgroundCommandEndsWithSession checks that a command that a cell leaves in the background ends with the

@@ -29,29 +29,29 @@ const (
 // interpreted code arrives through write. Output of compiled code to os.Stdout and os.Stderr arrives through pipes. The
 // pipes are drained before other output is added, which preserves the order.
 type capture struct {
-	mu         sync.Mutex  // guards the fields below
-	out        Output      // of the current or last cell; nil before the first one
-	pending    [2][]byte   // bytes not sent yet, by stream
-	lastStream int         // stream that was written to most recently
-	accepted   int         // bytes of this cell that were not dropped
-	dropped    int         // bytes of this cell beyond maxOutput
-	timer      *time.Timer // calls flushPending, flushDelay after the last output
-	writeEnds  [2]*os.File // pipe ends that serve as os.Stdout and os.Stderr
-	readEnds   [2]*os.File // pipe ends from which the output is read
-	original   [2]*os.File // os.Stdout and os.Stderr of the process
-	closed     bool        // close was called
+	mu            sync.Mutex  // guards the fields below
+	out           Output      // of the current or last cell; nil before the first one
+	pending       [2][]byte   // bytes not sent yet, by stream
+	lastStream    int         // stream that was written to most recently
+	acceptedBytes int         // bytes of this cell that were not dropped
+	droppedBytes  int         // bytes of this cell beyond maxOutput
+	timer         *time.Timer // calls flushPending, flushDelay after the last output
+	writeEnds     [2]*os.File // pipe ends that serve as os.Stdout and os.Stderr
+	readEnds      [2]*os.File // pipe ends from which the output is read
+	originalFiles [2]*os.File // os.Stdout and os.Stderr of the process
+	isClosed      bool        // close was called
 }
 
 // newCapture redirects os.Stdout and os.Stderr to pipes.
 func newCapture() (*capture, error) {
-	c := &capture{original: [2]*os.File{os.Stdout, os.Stderr}}
+	c := &capture{originalFiles: [2]*os.File{os.Stdout, os.Stderr}}
 	for i := range c.writeEnds {
-		r, w, err := os.Pipe()
+		readEnd, writeEnd, err := os.Pipe()
 		if err != nil {
 			c.closePipes()
 			return nil, fmt.Errorf("golang: cannot capture output: %w", err)
 		}
-		c.readEnds[i], c.writeEnds[i] = r, w
+		c.readEnds[i], c.writeEnds[i] = readEnd, writeEnd
 	}
 	os.Stdout, os.Stderr = c.writeEnds[stdout], c.writeEnds[stderr]
 	for i := range c.readEnds {
@@ -64,9 +64,9 @@ func newCapture() (*capture, error) {
 // close restores os.Stdout and os.Stderr.
 func (c *capture) close() {
 	c.mu.Lock()
-	c.closed = true
+	c.isClosed = true
 	c.timer.Stop()
-	os.Stdout, os.Stderr = c.original[stdout], c.original[stderr]
+	os.Stdout, os.Stderr = c.originalFiles[stdout], c.originalFiles[stderr]
 	c.mu.Unlock() // followPipe locks once more when its pipe is closed
 	c.closePipes()
 }
@@ -85,7 +85,7 @@ func (c *capture) startCell(out Output) {
 	defer c.mu.Unlock()
 	c.drain()
 	c.flushAll()
-	c.out, c.accepted, c.dropped = out, 0, 0
+	c.out, c.acceptedBytes, c.droppedBytes = out, 0, 0
 }
 
 // endCell sends all remaining output of a cell.
@@ -94,10 +94,10 @@ func (c *capture) endCell() {
 	defer c.mu.Unlock()
 	c.drain()
 	c.flushAll()
-	if c.dropped > 0 && c.out != nil {
-		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and omitted]\n", c.dropped))
+	if c.droppedBytes > 0 && c.out != nil {
+		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and omitted]\n", c.droppedBytes))
 	}
-	c.accepted, c.dropped = 0, 0 // for output between two cells
+	c.acceptedBytes, c.droppedBytes = 0, 0 // for output between two cells
 }
 
 // write adds text that interpreted code prints.
@@ -109,12 +109,12 @@ func (c *capture) write(stream int, p []byte) {
 }
 
 // printf adds a message of the session.
-func (c *capture) printf(stream int, format string, a ...any) {
-	c.write(stream, fmt.Appendf(nil, format, a...))
+func (c *capture) printf(stream int, format string, args ...any) {
+	c.write(stream, fmt.Appendf(nil, format, args...))
 }
 
-// afterText sends the text printed so far and then calls f with the Output of the cell, if there is one. It holds c.mu
-// meanwhile, so f must not print.
+// afterText sends the text printed so far and then calls f with the Output of the cell, if there is one. c.mu is
+// locked while f runs, so f must not print.
 func (c *capture) afterText(f func(Output)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,12 +144,12 @@ func (c *capture) add(stream int, p []byte) {
 		c.flushCharacters()
 		c.lastStream = stream
 	}
-	if remaining := maxOutput - c.accepted; len(p) > remaining {
-		if c.dropped == 0 { // the limit is exceeded for the first time
+	if remaining := maxOutput - c.acceptedBytes; len(p) > remaining {
+		if c.droppedBytes == 0 { // the limit is exceeded for the first time
 			pending := append(c.pending[stream], p[:remaining]...)
 			n := wholeLength(pending)
-			c.pending[stream], c.dropped = pending[:n], len(pending)-n
-			c.accepted += remaining
+			c.pending[stream], c.droppedBytes = pending[:n], len(pending)-n
+			c.acceptedBytes += remaining
 			c.flushAll()
 			if c.out != nil {
 				c.out.Stream(streamNames[stderr],
@@ -157,10 +157,10 @@ func (c *capture) add(stream int, p []byte) {
 			}
 			p = p[remaining:]
 		}
-		c.dropped += len(p)
+		c.droppedBytes += len(p)
 		return
 	}
-	c.accepted += len(p)
+	c.acceptedBytes += len(p)
 	c.pending[stream] = append(c.pending[stream], p...)
 	if len(c.pending[stream]) >= batchSize {
 		c.flushCharacters()
@@ -173,7 +173,7 @@ func (c *capture) add(stream int, p []byte) {
 func (c *capture) flushPending() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	if !c.isClosed {
 		c.flushCharacters()
 	}
 }
@@ -197,11 +197,11 @@ func (c *capture) send(stream, n int) {
 	if n == 0 {
 		return
 	}
-	p := c.pending[stream]
+	pending := c.pending[stream]
 	if c.out != nil {
-		c.out.Stream(streamNames[stream], string(p[:n]))
+		c.out.Stream(streamNames[stream], string(pending[:n]))
 	}
-	c.pending[stream] = append(p[:0], p[n:]...)
+	c.pending[stream] = append(pending[:0], pending[n:]...)
 }
 
 // wholeLength returns the length of p without an incomplete character at its end.
@@ -219,49 +219,49 @@ func wholeLength(p []byte) int {
 
 // streamWriter is an io.Writer for one stream.
 type streamWriter struct {
-	c      *capture
-	stream int
+	capture *capture
+	stream  int
 }
 
 func (w streamWriter) Write(p []byte) (int, error) {
-	w.c.write(w.stream, p)
+	w.capture.write(w.stream, p)
 	return len(p), nil
 }
 
 // show displays a value, after the text printed before.
 func (c *capture) show(d display.Data) {
 	d = encode(d)
-	c.afterText(func(o Output) { o.Display(d) })
+	c.afterText(func(out Output) { out.Display(d) })
 }
 
 // update replaces the value with the same display_id, after the text printed before.
 func (c *capture) update(d display.Data) {
 	d = encode(d)
-	c.afterText(func(o Output) { o.Update(d) })
+	c.afterText(func(out Output) { out.Update(d) })
 }
 
 // encode replaces the values in display data by their JSON encodings, so that later changes by a cell have no effect.
 // It may call methods of cells, which may print; therefore c.mu must not be held.
 func encode(d display.Data) display.Data {
-	for _, m := range []*display.MIMEMap{&d.Data, &d.Metadata, &d.Transient} {
-		out := display.MIMEMap{}
-		for k, v := range *m {
-			out[k] = encodeValue(v)
+	for _, values := range []*display.MIMEMap{&d.Data, &d.Metadata, &d.Transient} {
+		encoded := display.MIMEMap{}
+		for key, v := range *values {
+			encoded[key] = encodeValue(v)
 		}
-		*m = out
+		*values = encoded
 	}
 	return d
 }
 
-// encodeValue returns the JSON encoding of a value, or the value itself if it is a string. If it has no encoding, its
-// text and the error are encoded instead.
+// encodeValue returns the JSON encoding of a value, or the value itself if it is a string. If the
+// value has no encoding, its text and the error are encoded instead.
 func encodeValue(v any) any {
 	if _, isText := v.(string); isText {
 		return v
 	}
-	b, err := json.Marshal(v)
+	encoded, err := json.Marshal(v)
 	if err != nil {
-		b, _ = json.Marshal(fmt.Sprintf("%v (%v)", v, err))
+		encoded, _ = json.Marshal(fmt.Sprintf("%v (%v)", v, err))
 	}
-	return json.RawMessage(b)
+	return json.RawMessage(encoded)
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// TestCutCharacter checks that output that is cut at maxOutput ends with a whole character, even if the bytes of the
-// character were printed separately.
-func TestCutCharacter(t *testing.T) {
+// TestCutBetweenCharacters checks that output that is cut at maxOutput ends with a whole character, even if the bytes
+// of the character were printed separately.
+func TestCutBetweenCharacters(t *testing.T) {
 	for _, parts := range [][]string{{"aλb"}, {"a\xce", "\xbbb"}, {"a", "λ", "b"}} {
 		var out outputRecorder
-		c := &capture{out: &out, timer: time.NewTimer(time.Hour), accepted: maxOutput - 2}
+		c := &capture{out: &out, timer: time.NewTimer(time.Hour), acceptedBytes: maxOutput - 2}
 		for _, part := range parts {
 			c.add(stdout, []byte(part))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
-// command is a command of cells. Either run executes it, or code returns Go code that does. A command without either,
-// such as %time, is executed elsewhere and listed for %help.
+// command is a command of cells. Either run executes the command, or code returns Go code that executes it. A command
+// with neither function, such as %time, is executed elsewhere and listed only for %help.
 type command struct {
 	name, arg, text string // name, arguments and description for %help, which omits commands without text
 	run             func(s *Session, line commandLine) error
@@ -28,19 +28,19 @@ type commandLine struct{ name, arg, body string }
 var commands []command
 
 func init() {
-	script := func(s *Session, l commandLine) error { return s.shell(l.name[2:], l.body) }
+	script := func(s *Session, line commandLine) error { return s.shell(line.name[2:], line.body) }
 	commands = []command{
 		{name: "!cmd", text: "run a command of the shell"},
 		{name: "%%bash", text: "run the rest of the cell in bash; %%sh in sh", run: script},
 		{name: "%%sh", run: script},
 		{name: "%%go", text: "compile the rest of the cell, which may contain only declarations; this needs the go command"},
 		{name: "%cd", arg: "[DIR]", text: "change the folder, or print its name",
-			run: func(s *Session, l commandLine) error { return s.changeDir(unquoted(l.arg)) }},
+			run: func(s *Session, line commandLine) error { return s.changeDir(unquoted(line.arg)) }},
 		{name: "%env", arg: "[NAME[=VALUE]]", text: "set a variable of the environment, or print one or all",
 			code: environmentCode},
 		{name: "%%writefile", arg: "[-a] FILE", text: "write the rest of the cell to a file, with -a at its end",
-			run: func(s *Session, l commandLine) error {
-				text, err := writeFile(l.arg, l.body)
+			run: func(s *Session, line commandLine) error {
+				text, err := writeFile(line.arg, line.body)
 				s.printLine(text)
 				return err
 			}},
@@ -52,18 +52,20 @@ func init() {
 			code: timingCode},
 		{name: "%%timeit", code: timingCode},
 		{name: "%test", arg: "[FLAGS] [PATTERN]", text: "run the functions TestXxx(*testing.T) of cells by go test",
-			run: func(s *Session, l commandLine) error { return s.runTests(l.arg, "Test", "-run", "-bench=^$") }},
+			run: func(s *Session, line commandLine) error { return s.runTests(line.arg, "Test", "-run", "-bench=^$") }},
 		{name: "%bench", arg: "[FLAGS] [PATTERN]", text: "run the functions BenchmarkXxx(*testing.B) by go test -bench",
-			run: func(s *Session, l commandLine) error { return s.runTests(l.arg, "Benchmark", "-bench", "-run=^$") }},
+			run: func(s *Session, line commandLine) error {
+				return s.runTests(line.arg, "Benchmark", "-bench", "-run=^$")
+			}},
 		{name: "%%html", text: "show the rest of the cell as HTML; %%markdown as formatted text",
-			run: func(s *Session, l commandLine) error { s.out.show(display.HTML(l.body)); return nil }},
+			run: func(s *Session, line commandLine) error { s.out.show(display.HTML(line.body)); return nil }},
 		{name: "%%markdown",
-			run: func(s *Session, l commandLine) error { s.out.show(display.Markdown(l.body)); return nil }},
+			run: func(s *Session, line commandLine) error { s.out.show(display.Markdown(line.body)); return nil }},
 		{name: "NAME?", text: "show the documentation of a name, as Shift-Tab does"},
 		{name: "%doc", arg: "[NAME]", text: "show the documentation of a package, name or method, or list the packages",
-			run: func(s *Session, l commandLine) error { return s.doc(l.arg) }},
+			run: func(s *Session, line commandLine) error { return s.doc(line.arg) }},
 		{name: "%install", arg: "PACKAGE[@VERSION]", text: "download a package, as krrlab notebook add does",
-			run: func(s *Session, l commandLine) error { return s.install(l.arg) }},
+			run: func(s *Session, line commandLine) error { return s.install(line.arg) }},
 		{name: "%autoget", arg: "on|off", text: "download missing packages when a cell imports them, or do not (the default)",
 			run: (*Session).setAutoget},
 		{name: "%who", text: "list the variables, functions and packages of this notebook",
@@ -77,13 +79,13 @@ func init() {
 
 // help returns the text of %help.
 func help() string {
-	b := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
-	for _, m := range commands {
-		if m.text != "" {
-			b += fmt.Sprintf("  %-27s %s\n", strings.TrimSpace(m.name+" "+m.arg), m.text)
+	text := "Commands, each on its own line; one that begins with %% is the first line of a cell:\n"
+	for _, cmd := range commands {
+		if cmd.text != "" {
+			text += fmt.Sprintf("  %-27s %s\n", strings.TrimSpace(cmd.name+" "+cmd.arg), cmd.text)
 		}
 	}
-	return b +
+	return text +
 		"In cells: ctx, Must(v, err), Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), " +
 		"Password(prompt), Progress(), Explore(…).\n"
 }
@@ -113,22 +115,22 @@ func (s *Session) runCommand(text string) (code string, err error) {
 	}
 	line, body, _ := strings.Cut(text, "\n")
 	name, arg, _ := strings.Cut(line, " ")
-	for _, m := range commands {
+	for _, cmd := range commands {
 		call := commandLine{name, strings.TrimSpace(arg), body}
 		switch {
-		case m.name != name && "%"+m.name != name:
-		case m.code != nil:
-			return m.code(s, call)
-		case m.run != nil:
-			return "", m.run(s, call)
+		case cmd.name != name && "%"+cmd.name != name:
+		case cmd.code != nil:
+			return cmd.code(s, call)
+		case cmd.run != nil:
+			return "", cmd.run(s, call)
 		}
 	}
 	return "", fmt.Errorf("unknown command %s; %%help lists them", name)
 }
 
 // environmentCode returns code that executes %env.
-func environmentCode(_ *Session, l commandLine) (string, error) {
-	name, value, isSet := strings.Cut(l.arg, "=")
+func environmentCode(_ *Session, line commandLine) (string, error) {
+	name, value, isSet := strings.Cut(line.arg, "=")
 	name = strings.TrimSpace(name)
 	switch {
 	case isSet:
@@ -142,11 +144,11 @@ func environmentCode(_ *Session, l commandLine) (string, error) {
 }
 
 // setAutoget executes %autoget.
-func (s *Session) setAutoget(l commandLine) error {
-	if l.arg != "on" && l.arg != "off" {
+func (s *Session) setAutoget(line commandLine) error {
+	if line.arg != "on" && line.arg != "off" {
 		return errors.New("want %autoget on or %autoget off")
 	}
-	s.autoget = l.arg == "on"
+	s.autoget = line.arg == "on"
 	return nil
 }
 
@@ -167,15 +169,15 @@ func (r *recorder) Stream(name, text string) {
 }
 
 // startRecording executes %capture: the printed text of the rest of the cell goes to a recorder.
-func (s *Session) startRecording(l commandLine) error {
+func (s *Session) startRecording(line commandLine) error {
 	c := s.runningCell.Load()
-	if !token.IsIdentifier(l.arg) {
+	if !token.IsIdentifier(line.arg) {
 		return errors.New("want the name of a variable: %capture text")
 	}
 	if c.recorder != nil {
 		return errors.New("the cell has a %capture already")
 	}
-	c.recorder = &recorder{Output: c.out, variable: l.arg}
+	c.recorder = &recorder{Output: c.out, variable: line.arg}
 	s.out.startCell(c.recorder)
 	return nil
 }
@@ -207,37 +209,37 @@ func unquoted(s string) string {
 
 // writeFile writes body to the file that arg names and returns a message. After -a, it appends to the file.
 func writeFile(arg, body string) (string, error) {
-	name, appends := strings.CutPrefix(arg, "-a ")
+	name, isAppend := strings.CutPrefix(arg, "-a ")
 	name = unquoted(strings.TrimSpace(name))
 	if name == "" || name == "-a" {
 		return "", errors.New("want the name of a file: %%writefile data.csv")
 	}
 	action, mode := "Writing ", os.O_TRUNC
-	if appends {
+	if isAppend {
 		action, mode = "Appending to ", os.O_APPEND
 	} else if _, err := os.Stat(name); err == nil {
 		action = "Overwriting "
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|mode, 0o644)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|mode, 0o644)
 	if err != nil {
 		return "", err
 	}
-	_, err = f.WriteString(strings.TrimSuffix(body, "\n") + "\n")
-	return action + name, cmp.Or(err, f.Close())
+	_, err = file.WriteString(strings.TrimSuffix(body, "\n") + "\n")
+	return action + name, cmp.Or(err, file.Close())
 }
 
 // timingCode returns code that measures the run time of the rest of the line, or of the lines below it, with package
-// testing, and prints it. It evaluates an expression that is no call without using its value.
-func timingCode(_ *Session, l commandLine) (string, error) {
-	code := l.arg
-	if l.body != "" {
-		code = "\n" + l.body + "\n"
+// testing, and prints it. It evaluates an expression that is not a call without using its value.
+func timingCode(_ *Session, line commandLine) (string, error) {
+	code := line.arg
+	if line.body != "" {
+		code = "\n" + line.body + "\n"
 	}
 	if strings.TrimSpace(code) == "" {
-		return "", fmt.Errorf("%s wants code to time", l.name)
+		return "", fmt.Errorf("%s wants code to time", line.name)
 	}
-	if e, err := parser.ParseExpr(code); err == nil {
-		if _, isCall := e.(*ast.CallExpr); !isCall {
+	if expr, err := parser.ParseExpr(code); err == nil {
+		if _, isCall := expr.(*ast.CallExpr); !isCall {
 			code = "_ = " + code
 		}
 	}
@@ -255,8 +257,8 @@ func timingCode(_ *Session, l commandLine) (string, error) {
 func completeCommand(line string) (matches []string, n int, ok bool) {
 	name, arg, hasArg := strings.Cut(line, " ")
 	if !hasArg {
-		for _, m := range commands {
-			matches = append(matches, m.name)
+		for _, cmd := range commands {
+			matches = append(matches, cmd.name)
 		}
 		return withPrefix(matches, line), len(line), true
 	}
@@ -276,11 +278,11 @@ func (s *Session) install(arg string) error {
 		return errors.New("want packages: %install github.com/google/uuid@v1.6.0")
 	}
 	for _, name := range names {
-		p, err := s.finder.Download(s.ctx.Load(), name)
+		pkg, err := s.finder.Download(s.ctx.Load(), name)
 		if err != nil {
 			return err
 		}
-		s.out.printf(stdout, "import %q works: %s\n", p.Path, p.Module)
+		s.out.printf(stdout, "import %q works: %s\n", pkg.Path, pkg.Module)
 	}
 	return nil
 }

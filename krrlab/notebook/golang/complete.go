@@ -36,12 +36,12 @@ func (s *Session) Complete(code string, cursor int) (matches []string, start, en
 func (s *Session) complete(code string, cursor int) (matches []string, start int) {
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
-	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
-		if matches, n, ok := completeCommand(t); ok {
+	if trimmed := strings.TrimLeft(line, " \t"); strings.HasPrefix(trimmed, "%") {
+		if matches, n, ok := completeCommand(trimmed); ok {
 			return matches, cursor - n
 		}
 	}
-	// The cursor is inside a string, or in a comment if there is a slash at the quote.
+	// An open quote means that the cursor is inside a string, or in a comment if the quote is a slash.
 	if _, quote := engine.OpenBrackets(blankCommands(head)); quote >= 0 && head[quote] != '/' {
 		return completeString(head, head[quote+1:]), quote + 1
 	}
@@ -52,8 +52,8 @@ func (s *Session) complete(code string, cursor int) (matches []string, start int
 	}
 	switch parent := analysis.Path[len(analysis.Path)-2].(type) { // the last node is the name at the cursor
 	case *ast.SelectorExpr:
-		if p := importedPackage(analysis, parent.X); p != nil {
-			matches = exportedNames(p)
+		if pkg := importedPackage(analysis, parent.X); pkg != nil {
+			matches = exportedNames(pkg)
 		} else if t := analysis.Info.TypeOf(parent.X); t != nil {
 			matches = engine.MemberNames(t)
 		}
@@ -69,12 +69,12 @@ func (s *Session) complete(code string, cursor int) (matches []string, start int
 
 // cursorAt analyzes a cell up to the cursor. If the cell cannot be parsed, only its last line is analyzed.
 func (s *Session) cursorAt(head string) *engine.Cursor {
-	i := strings.LastIndexByte(head, '\n') + 1
-	line := head[i:]
+	lineStart := strings.LastIndexByte(head, '\n') + 1
+	line := head[lineStart:]
 	if strings.HasPrefix(strings.TrimSpace(line), "%") { // a command whose argument is code
 		_, line, _ = strings.Cut(line, " ")
 	}
-	if analysis := s.interp.Cursor(blankCommands(head[:i]) + line); analysis != nil {
+	if analysis := s.interp.Cursor(blankCommands(head[:lineStart]) + line); analysis != nil {
 		return analysis
 	}
 	return s.interp.Cursor(line)
@@ -82,27 +82,27 @@ func (s *Session) cursorAt(head string) *engine.Cursor {
 
 // importedPackage returns the package that an expression denotes, or nil if it denotes none.
 func importedPackage(analysis *engine.Cursor, x ast.Expr) *types.Package {
-	if id, ok := x.(*ast.Ident); ok {
-		if p, ok := analysis.Info.Uses[id].(*types.PkgName); ok {
-			return p.Imported()
+	if ident, ok := x.(*ast.Ident); ok {
+		if pkgName, ok := analysis.Info.Uses[ident].(*types.PkgName); ok {
+			return pkgName.Imported()
 		}
 	}
 	return nil
 }
 
 // settableFields returns the names of the fields that a cell can set if t is a struct type.
-func settableFields(t types.Type) (out []string) {
+func settableFields(t types.Type) (names []string) {
 	if t == nil {
 		return nil
 	}
-	if st, ok := t.Underlying().(*types.Struct); ok {
-		for f := range st.Fields() {
-			if f.Exported() || f.Pkg().Path() == "main" { // cells are compiled as package main
-				out = append(out, f.Name())
+	if structType, ok := t.Underlying().(*types.Struct); ok {
+		for field := range structType.Fields() {
+			if field.Exported() || field.Pkg().Path() == "main" { // cells are compiled as package main
+				names = append(names, field.Name())
 			}
 		}
 	}
-	return out
+	return names
 }
 
 // trailingName returns the identifier at the end of s.
@@ -119,13 +119,13 @@ var unfinishedImport = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*
 // name begins with a dot.
 func completeString(head, quoted string) []string {
 	if unfinishedImport.MatchString(head) {
-		var out []string
-		for _, p := range packagePaths() {
-			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(path.Base(p), quoted) {
-				out = append(out, p)
+		var matches []string
+		for _, pkgPath := range packagePaths() {
+			if strings.HasPrefix(pkgPath, quoted) || quoted != "" && strings.HasPrefix(path.Base(pkgPath), quoted) {
+				matches = append(matches, pkgPath)
 			}
 		}
-		return out
+		return matches
 	}
 	dir, base := filepath.Split(quoted)
 	searchDir := cmp.Or(dir, ".")
@@ -133,62 +133,62 @@ func completeString(head, quoted string) []string {
 	if err != nil {
 		return nil
 	}
-	var out []string
-	for _, e := range entries {
-		name := e.Name()
+	var matches []string
+	for _, entry := range entries {
+		name := entry.Name()
 		if !strings.HasPrefix(name, base) || base == "" && strings.HasPrefix(name, ".") {
 			continue
 		}
-		if e.IsDir() {
+		if entry.IsDir() {
 			name += "/"
 		}
-		out = append(out, dir+name)
+		matches = append(matches, dir+name)
 	}
-	return out
+	return matches
 }
 
 // standaloneNames returns the identifiers and keywords that can stand without a qualifier, sorted.
-func standaloneNames(analysis *engine.Cursor) (out []string) {
+func standaloneNames(analysis *engine.Cursor) (sorted []string) {
 	names := slices.Concat(slices.Collect(maps.Keys(analysis.Names)), slices.Collect(maps.Keys(builtInDocs)),
 		types.Universe.Names())
 	for _, name := range names {
 		if !strings.HasPrefix(name, engine.ReservedPrefix) && token.IsIdentifier(name) {
-			out = append(out, name)
+			sorted = append(sorted, name)
 		}
 	}
 	for tok := token.BREAK; tok <= token.VAR; tok++ {
-		out = append(out, tok.String())
+		sorted = append(sorted, tok.String())
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
 }
 
 // withPrefix returns the names that start with word, sorted. If there are none, case is ignored.
 func withPrefix(names []string, word string) []string {
-	out := []string{}
+	matches := []string{}
 	lower := strings.ToLower(word)
 	for _, ignoreCase := range []bool{false, true} {
-		for _, n := range names {
-			if strings.HasPrefix(n, word) || ignoreCase && strings.HasPrefix(strings.ToLower(n), lower) {
-				out = append(out, n)
+		for _, name := range names {
+			if strings.HasPrefix(name, word) || ignoreCase && strings.HasPrefix(strings.ToLower(name), lower) {
+				matches = append(matches, name)
 			}
 		}
-		if len(out) > 0 {
+		if len(matches) > 0 {
 			break
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(matches)
+	return matches
 }
 
 // exportedNames returns the exported names of a package.
-func exportedNames(p *types.Package) (out []string) {
-	for _, name := range p.Scope().Names() {
+func exportedNames(pkg *types.Package) (names []string) {
+	for _, name := range pkg.Scope().Names() {
 		if token.IsExported(name) && token.IsIdentifier(name) { // instances of generic types are no identifiers
-			out = append(out, name)
+			names = append(names, name)
 		}
 	}
-	return out
+	return names
 }
 
 // packagePaths returns the sorted paths of all packages that are compiled into this program, the Jupyter kernel.

@@ -10,19 +10,19 @@ import (
 // since the current cell began.
 type cellContext struct {
 	context.Context
-	stop context.CancelFunc
-	used atomic.Bool // code of the current cell has called Done or Err
+	stop    context.CancelFunc
+	wasUsed atomic.Bool // code of the current cell has called Done or Err
 }
 
 // Done returns the channel that an interrupt closes.
 func (c *cellContext) Done() <-chan struct{} {
-	c.used.Store(true)
+	c.wasUsed.Store(true)
 	return c.Context.Done()
 }
 
 // Err returns nil until an interrupt cancels the context.
 func (c *cellContext) Err() error {
-	c.used.Store(true)
+	c.wasUsed.Store(true)
 	return c.Context.Err()
 }
 
@@ -31,7 +31,7 @@ func (c *cellContext) String() string { return "context of the cell" }
 // cancel cancels the context and reports whether code of the current cell has called Done or Err.
 func (c *cellContext) cancel() bool {
 	c.stop()
-	return c.used.Load()
+	return c.wasUsed.Load()
 }
 
 // newCellContext returns a context that is not canceled.
@@ -44,16 +44,16 @@ func newCellContext() *cellContext {
 // and in all variables of cells. An abandoned cell keeps the canceled context.
 func (s *Session) renewContext() *cellContext {
 	old := s.ctx.Load()
-	old.used.Store(false)
+	old.wasUsed.Store(false)
 	if old.Context.Err() == nil {
 		return old
 	}
-	fresh := newCellContext()
-	s.ctx.Store(fresh)
+	renewed := newCellContext()
+	s.ctx.Store(renewed)
 	s.interp.ForEachVariable(func(_ string, v reflect.Value) {
 		if v.Type() == reflect.TypeFor[context.Context]() && v.Interface() == context.Context(old) {
-			v.Set(reflect.ValueOf(fresh))
+			v.Set(reflect.ValueOf(renewed))
 		}
 	})
-	return fresh
+	return renewed
 }

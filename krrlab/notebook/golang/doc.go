@@ -3,7 +3,7 @@
 //
 // A Session is one interpreter. Run executes a cell and sends its output to an Output; Complete, Inspect and
 // IsComplete serve an editor. All of them can be called from any goroutine and wait for each other.
-// Output.Interrupts ends the running cell.
+// A value from the channel Output.Interrupts ends the running cell.
 //
 // In addition to plain Go, cells can use:
 //

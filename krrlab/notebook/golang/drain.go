@@ -18,11 +18,11 @@ func (c *capture) followPipe(stream int) {
 
 // drain reads all data that is in the pipes. The caller holds c.mu.
 func (c *capture) drain() {
-	for i, f := range c.readEnds {
-		if c.closed {
+	for i, pipe := range c.readEnds {
+		if c.isClosed {
 			return
 		}
-		if raw, err := f.SyscallConn(); err == nil {
+		if raw, err := pipe.SyscallConn(); err == nil {
 			_ = raw.Control(func(fd uintptr) { c.readAvailable(i, fd) })
 		}
 	}

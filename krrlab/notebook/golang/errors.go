@@ -43,38 +43,38 @@ const (
 	plain = "\x1b[0m"
 )
 
-// failure returns an error of the given kind that shows a line of the cell, counted from 1, and its surroundings. line
-// is 0 if it is unknown. Otherwise the name of the cell and the line are appended to the message, unless it has the
-// word "line" already.
+// failure returns an error of the given kind that shows a line of the cell, counted from 1, and its surroundings. If
+// line is 0, the line is unknown. Otherwise the name of the cell and the line are appended to the message, unless the
+// message contains the word "line" already.
 func (c *cell) failure(kind, text string, line int) *Error {
-	e := &Error{Name: kind, Value: text}
-	head := fmt.Sprintf("%s%s%s: %s%s", bold, red, kind, plain, text)
+	cellErr := &Error{Name: kind, Value: text}
+	title := fmt.Sprintf("%s%s%s: %s%s", bold, red, kind, plain, text)
 	if line < 1 || line > len(c.lines) {
-		e.Traceback = []string{head}
-		return e
+		cellErr.Traceback = []string{title}
+		return cellErr
 	}
-	e.Traceback = []string{head, fmt.Sprintf("%s, line %d", c.name, line)}
+	cellErr.Traceback = []string{title, fmt.Sprintf("%s, line %d", c.name, line)}
 	for i := max(1, line-2); i <= min(len(c.lines), line+2); i++ {
 		if i == line {
-			e.Traceback = append(e.Traceback, fmt.Sprintf("%s→ %3d│ %s%s", red, i, c.lines[i-1], plain))
+			cellErr.Traceback = append(cellErr.Traceback, fmt.Sprintf("%s→ %3d│ %s%s", red, i, c.lines[i-1], plain))
 		} else {
-			e.Traceback = append(e.Traceback, fmt.Sprintf("  %3d│ %s", i, c.lines[i-1]))
+			cellErr.Traceback = append(cellErr.Traceback, fmt.Sprintf("  %3d│ %s", i, c.lines[i-1]))
 		}
 	}
 	if !strings.Contains(text, "line ") {
-		e.Value = fmt.Sprintf("%s (%s, line %d)", text, c.name, line)
+		cellErr.Value = fmt.Sprintf("%s (%s, line %d)", text, c.name, line)
 	}
-	return e
+	return cellErr
 }
 
 // compileFailure converts an error of the compilation of a cell.
 func (s *Session) compileFailure(c *cell, err error) *Error {
-	var list scanner.ErrorList
+	var syntaxErrs scanner.ErrorList
 	var typeErr types.Error
 	var missing *engine.MissingPackagesError
 	switch {
-	case errors.As(err, &list) && len(list) > 0:
-		return c.failure(syntaxError, syntaxText(list[0].Msg), list[0].Pos.Line)
+	case errors.As(err, &syntaxErrs) && len(syntaxErrs) > 0:
+		return c.failure(syntaxError, syntaxText(syntaxErrs[0].Msg), syntaxErrs[0].Pos.Line)
 	case errors.As(err, &typeErr):
 		return c.failure(compileError, s.withHint(oneLine(typeErr.Msg)), typeErr.Fset.Position(typeErr.Pos).Line)
 	case errors.As(err, &missing):
@@ -90,7 +90,7 @@ func (s *Session) runFailure(c *cell, err error) *Error {
 	if stopped.Line > 0 {
 		file, line = stopped.File, stopped.Line
 	}
-	// If the place is unknown, or if an interrupt has stopped a function of another cell, show the line of this cell
+	// If the position is unknown, or if an interrupt has stopped a function of another cell, show the line of this cell
 	// that was running.
 	if line == 0 || isStopped && (file != c.name || line > len(c.lines)) {
 		file, line = c.name, c.currentLine
@@ -186,35 +186,36 @@ var (
 func (s *Session) withHint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "") // cells are compiled as package main
 	text = strings.Replace(text, " in argument to "+engine.ReservedPrefix+"show", "", 1)
-	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok &&
-		!strings.Contains(t, ".") && types.Universe.Lookup(t) == nil {
-		return fmt.Sprintf("%s is of an earlier cell: declare its methods there, or embed it in a type of this one", t)
+	if typeName, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok &&
+		!strings.Contains(typeName, ".") && types.Universe.Lookup(typeName) == nil {
+		return fmt.Sprintf("%s is of an earlier cell: declare its methods there, or embed it in a type of this one", typeName)
 	}
-	if t := typePair.FindStringSubmatch(text); t != nil && t[1] == t[2] {
+	if pair := typePair.FindStringSubmatch(text); pair != nil && pair[1] == pair[2] {
 		return fmt.Sprintf("%s; %s was declared again, and one value has the earlier type: run the cell that makes "+
-			"this value again", text, strings.TrimLeft(t[1], "*[]"))
+			"this value again", text, strings.TrimLeft(pair[1], "*[]"))
 	}
-	if m := notPredeclared.FindStringSubmatch(text); m != nil && types.Universe.Lookup(m[1]+m[2]) != nil {
+	if match := notPredeclared.FindStringSubmatch(text); match != nil &&
+		types.Universe.Lookup(match[1]+match[2]) != nil {
 		return fmt.Sprintf("%s; a cell has declared the name %s, which hides that of Go: use another name there, and "+
-			"%%reset", text, m[1]+m[2])
+			"%%reset", text, match[1]+match[2])
 	}
-	if m := noMember.FindStringSubmatch(text); m != nil {
-		if path := s.packageWith(m[1], m[2]); path != "" {
+	if match := noMember.FindStringSubmatch(text); match != nil {
+		if path := s.packageWith(match[1], match[2]); path != "" {
 			return fmt.Sprintf("%s; a variable hides the package %s: import %q again, or rename the variable", text,
-				m[1], path)
+				match[1], path)
 		}
 	}
-	m := undefinedName.FindStringSubmatch(text)
+	match := undefinedName.FindStringSubmatch(text)
 	switch {
-	case m == nil:
+	case match == nil:
 		return text
-	case m[2] != "":
-		if path := s.packageWith(m[1], m[2]); path != "" {
+	case match[2] != "":
+		if path := s.packageWith(match[1], match[2]); path != "" {
 			return fmt.Sprintf("%s; import %q, which has it", text, path)
 		}
 		return text + "; press Tab after the dot to list the names"
 	}
-	if advice := importAdvice(m[1]); advice != "" {
+	if advice := importAdvice(match[1]); advice != "" {
 		return text + "; " + advice
 	}
 	return text + "; declare it above, or run the cell that does, or import its package"
@@ -224,7 +225,7 @@ func (s *Session) withHint(text string) string {
 // there is none.
 func (s *Session) packageWith(name, member string) string {
 	for _, path := range packagesNamed(name) {
-		if p := s.interp.Package(path); token.IsExported(member) && p != nil && p.Scope().Lookup(member) != nil {
+		if pkg := s.interp.Package(path); token.IsExported(member) && pkg != nil && pkg.Scope().Lookup(member) != nil {
 			return path
 		}
 	}

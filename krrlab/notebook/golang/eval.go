@@ -83,7 +83,7 @@ func (s *Session) interruptedResult(c *cell, res Result) Result {
 
 // runSegments runs the segments of a cell, which are commands and Go code, until one fails.
 func (s *Session) runSegments(c *cell) (res Result) {
-	defer func() {
+	defer func() { // after %capture, assign the recorded text to the variable
 		if c.recorder != nil && c.state.Load() != stateAbandoned {
 			s.endRecording(c)
 		}
@@ -106,7 +106,7 @@ func (s *Session) runSegments(c *cell) (res Result) {
 			res = Result{}
 		default:
 			printTime := func() {}
-			if seg.timed {
+			if seg.isTimed {
 				printTime = s.startTimer()
 			}
 			if res = s.runGo(c, seg); c.state.Load() != stateAbandoned {
@@ -181,17 +181,17 @@ func (s *Session) valueResult(c *cell, values []engine.Value, isCall bool) (res 
 // Otherwise, combine displays all values but the last and returns the last one.
 func (s *Session) combine(values []any) (d display.Data, err error) {
 	var shown []display.Data
-	var text []string
+	var texts []string
 	isRich := false
 	for _, v := range values {
 		if d, err = display.Show(v); err != nil {
 			return d, err
 		}
-		shown, text = append(shown, d), append(text, fmt.Sprint(d.Data[display.MIMETypeText]))
+		shown, texts = append(shown, d), append(texts, fmt.Sprint(d.Data[display.MIMETypeText]))
 		isRich = isRich || len(d.Data) > 1
 	}
 	if len(shown) > 1 && !isRich {
-		return display.MakeData(display.MIMETypeText, strings.Join(text, ", ")), nil
+		return display.MakeData(display.MIMETypeText, strings.Join(texts, ", ")), nil
 	}
 	for _, earlier := range shown[:len(shown)-1] {
 		s.out.show(earlier)
@@ -203,9 +203,9 @@ func (s *Session) combine(values []any) (d display.Data, err error) {
 var errorType = types.Universe.Lookup("error").Type()
 
 // allZero reports whether all values are nil or the zero value of their type.
-func allZero(vs []any) bool {
-	for _, v := range vs {
-		if r := reflect.ValueOf(v); r.IsValid() && !r.IsZero() {
+func allZero(values []any) bool {
+	for _, v := range values {
+		if reflected := reflect.ValueOf(v); reflected.IsValid() && !reflected.IsZero() {
 			return false
 		}
 	}

@@ -24,20 +24,20 @@ var exampleFiles = []string{
 // TestExamples runs examples of gonum, gonum/plot and gota in cells, as they are in the module cache. Each file is a
 // cell, the call of each example is another cell, and the output must be that of the example's comment.
 func TestExamples(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "gonum.org/v1/gonum", "gonum.org/v1/plot",
+	listed, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "gonum.org/v1/gonum", "gonum.org/v1/plot",
 		"github.com/go-gota/gota").Output()
-	dirs := strings.Fields(string(out))
+	dirs := strings.Fields(string(listed))
 	if err != nil || len(dirs) < 3 {
 		t.Skip("no module cache to read examples from: ", err)
 	}
 	names := exampleFiles[:suite.Scale(2, len(exampleFiles), len(exampleFiles))]
 	t.Chdir(t.TempDir())
 	_ = os.Mkdir("testdata", 0o755)
-	s, files, ran := openSession(t, nil), 0, 0
+	s, fileCount, exampleCount := openSession(t, nil), 0, 0
 	for _, dir := range dirs {
-		_ = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		_ = filepath.WalkDir(dir, func(name string, entry os.DirEntry, err error) error {
 			if !strings.HasSuffix(name, "_test.go") || !strings.Contains(filepath.Base(name), "example") ||
-				!slices.ContainsFunc(names, func(n string) bool { return strings.Contains(name, "/"+n) }) {
+				!slices.ContainsFunc(names, func(prefix string) bool { return strings.Contains(name, "/"+prefix) }) {
 				return err
 			}
 			src, err := os.ReadFile(name)
@@ -46,31 +46,32 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, err, parseErr)
 				return nil
 			}
-			files++
+			fileCount++
 			run(s, "%reset")
 			if got := run(s, string(src)); strings.Contains(got, "✗") {
 				t.Errorf("%s: %s", name, got)
 				return nil
 			}
-			for _, x := range doc.Examples(file) {
-				p := &outputRecorder{}
-				r := s.Run("Cell 2", "Example"+x.Name+"()", p)
-				ran++
+			for _, example := range doc.Examples(file) {
+				output := &outputRecorder{}
+				result := s.Run("Cell 2", "Example"+example.Name+"()", output)
+				exampleCount++
 				var printed string
-				for _, e := range p.events {
-					text, _ := strings.CutPrefix(e, "stdout: ")
+				for _, event := range output.events {
+					text, _ := strings.CutPrefix(event, "stdout: ")
 					printed += text
 				}
-				if got := strings.TrimSpace(printed); r.Err != nil ||
-					!x.Unordered && (x.Output != "" || x.EmptyOutput) && got != strings.TrimSpace(x.Output) {
-					t.Errorf("%s: Example%s: %v\n%s\nwant\n%s", name, x.Name, r.Err, got, x.Output)
+				if got := strings.TrimSpace(printed); result.Err != nil ||
+					!example.Unordered && (example.Output != "" || example.EmptyOutput) &&
+						got != strings.TrimSpace(example.Output) {
+					t.Errorf("%s: Example%s: %v\n%s\nwant\n%s", name, example.Name, result.Err, got, example.Output)
 				}
 			}
 			return nil
 		})
 	}
-	t.Logf("%d examples of %d files", ran, files)
-	if files < len(names) {
-		t.Errorf("%d files of %d", files, len(names))
+	t.Logf("%d examples of %d files", exampleCount, fileCount)
+	if fileCount < len(names) {
+		t.Errorf("%d files of %d", fileCount, len(names))
 	}
 }

@@ -30,10 +30,10 @@ type panels struct {
 }
 
 // add adds a panel, and closes the oldest ones beyond maxPanels.
-func (p *panels) add(x *panel.Panel) {
+func (p *panels) add(newPanel *panel.Panel) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.list = append(p.list, x); len(p.list) > maxPanels; p.list = p.list[1:] {
+	for p.list = append(p.list, newPanel); len(p.list) > maxPanels; p.list = p.list[1:] {
 		p.list[0].Close()
 	}
 }
@@ -42,8 +42,8 @@ func (p *panels) add(x *panel.Panel) {
 func (p *panels) forEach(f func(*panel.Panel)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, x := range p.list {
-		f(x)
+	for _, openPanel := range p.list {
+		f(openPanel)
 	}
 }
 
@@ -51,18 +51,18 @@ func (p *panels) forEach(f func(*panel.Panel)) {
 func (p *panels) closeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, x := range p.list {
-		x.Close()
+	for _, openPanel := range p.list {
+		openPanel.Close()
 	}
 	p.list = nil
 }
 
 // commSender is an Output that can send messages of comms.
 type commSender interface {
-	Comm(typ string, content, metadata map[string]any)
+	Comm(messageType string, content, metadata map[string]any)
 }
 
-// exploreCall matches a call of Explore, with the name of its first argument.
+// exploreCall matches a call of Explore. Its group is the name of the first argument.
 var exploreCall = regexp.MustCompile(`\bExplore\(\s*([\pL_][\pL\pN_.]*)\s*[,)]`)
 
 // explore is Explore in cells: it shows a panel for a stage of a lab, for its Solve, or for a function. An error of the
@@ -73,10 +73,10 @@ func (s *Session) explore(subject any, options ...any) {
 	if out == nil {
 		panic(errors.New("no cell is running that could show a panel"))
 	}
-	if c := s.runningCell.Load(); c != nil {
-		code := strings.Join(c.lines[max(0, c.currentLine-1):], "\n")
-		if m := exploreCall.FindStringSubmatch(code); m != nil {
-			name = m[1]
+	if running := s.runningCell.Load(); running != nil {
+		code := strings.Join(running.lines[max(0, running.currentLine-1):], "\n")
+		if match := exploreCall.FindStringSubmatch(code); match != nil {
+			name = match[1]
 		}
 	}
 	explored, err := newSubject(subject, options, name)
@@ -85,12 +85,12 @@ func (s *Session) explore(subject any, options ...any) {
 	}
 	host := panel.Host{Models: &s.widgets, Show: s.out.show, Explain: explainPanic,
 		Update: func(d display.Data) { out.Update(encode(d)) }}
-	if c, ok := out.(commSender); ok {
-		host.Send = c.Comm
+	if sender, ok := out.(commSender); ok {
+		host.Send = sender.Comm
 	}
-	p, err := panel.New(s.ctx.Load(), host, explored, fmt.Sprint("krrlab-panel-", s.panels.count.Add(1)))
-	if p != nil { // also if its first run failed
-		s.panels.add(p)
+	newPanel, err := panel.New(s.ctx.Load(), host, explored, fmt.Sprint("krrlab-panel-", s.panels.count.Add(1)))
+	if newPanel != nil { // also if the first run of the panel failed
+		s.panels.add(newPanel)
 	}
 	if errors.Is(err, context.Canceled) && s.ctx.Load().Err() != nil {
 		panic(engine.Stopped{})
@@ -135,8 +135,8 @@ func newSubject(subject any, options []any, name string) (panel.Subject, error) 
 func (s *Session) Comms(target string) map[string]any { return s.widgets.Comms(target) }
 
 // ReceiveComm handles a message of a comm. It must not wait for a cell.
-func (s *Session) ReceiveComm(typ string, content []byte, publish widget.SendFunc) {
-	s.widgets.Receive(typ, content, publish)
+func (s *Session) ReceiveComm(messageType string, content []byte, publish widget.SendFunc) {
+	s.widgets.Receive(messageType, content, publish)
 }
 
 // Interrupt ends the runs of all panels.

@@ -23,20 +23,20 @@ import (
 func (s *Session) hooks() map[string]any {
 	log.SetOutput(streamWriter{s.out, stderr})
 	out := streamWriter{s.out, stdout}
-	fatal := func(a ...any) { panic(fmt.Sprint(a...)) }
+	fatal := func(args ...any) { panic(fmt.Sprint(args...)) }
 	background := func() context.Context { return s.ctx.Load() }
 	return map[string]any{
-		"fmt.Print":   func(a ...any) (int, error) { return fmt.Fprint(out, a...) },
-		"fmt.Println": func(a ...any) (int, error) { return fmt.Fprintln(out, a...) },
-		"fmt.Printf":  func(format string, a ...any) (int, error) { return fmt.Fprintf(out, format, a...) },
-		"fmt.Scan": func(a ...any) (int, error) {
-			return s.scan(func(line string) (int, error) { return fmt.Sscan(line, a...) })
+		"fmt.Print":   func(args ...any) (int, error) { return fmt.Fprint(out, args...) },
+		"fmt.Println": func(args ...any) (int, error) { return fmt.Fprintln(out, args...) },
+		"fmt.Printf":  func(format string, args ...any) (int, error) { return fmt.Fprintf(out, format, args...) },
+		"fmt.Scan": func(args ...any) (int, error) {
+			return s.scan(func(line string) (int, error) { return fmt.Sscan(line, args...) })
 		},
-		"fmt.Scanln": func(a ...any) (int, error) {
-			return s.scan(func(line string) (int, error) { return fmt.Sscanln(line, a...) })
+		"fmt.Scanln": func(args ...any) (int, error) {
+			return s.scan(func(line string) (int, error) { return fmt.Sscanln(line, args...) })
 		},
-		"fmt.Scanf": func(format string, a ...any) (int, error) {
-			return s.scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
+		"fmt.Scanf": func(format string, args ...any) (int, error) {
+			return s.scan(func(line string) (int, error) { return fmt.Sscanf(line, format, args...) })
 		},
 		"context.Background": background,
 		"context.TO" + "DO":  background, // in two parts, so that no search for open tasks finds it
@@ -45,7 +45,7 @@ func (s *Session) hooks() map[string]any {
 			panic(fmt.Sprintf("os.Exit(%d) would end the kernel; return instead", code))
 		},
 		"log.Fatal": fatal, "log.Fatalln": fatal,
-		"log.Fatalf":                       func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
+		"log.Fatalf":                       func(format string, args ...any) { panic(fmt.Sprintf(format, args...)) },
 		"github.com/krrlab/lab/krrlab.New": s.newLab,
 	}
 }
@@ -54,8 +54,8 @@ func (s *Session) hooks() map[string]any {
 func (s *Session) reportPanics(e *engine.Engine) {
 	for {
 		select {
-		case p := <-e.Panics:
-			value, file, line := unwrapPanic(p)
+		case panicErr := <-e.Panics:
+			value, file, line := unwrapPanic(panicErr)
 			if _, ok := value.(engine.Stopped); ok {
 				continue
 			}
@@ -88,10 +88,10 @@ func (s *Session) sleep(d time.Duration) {
 		time.Sleep(d)
 		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-t.C:
+	case <-timer.C:
 	case <-c.stopRequested:
 		panic(engine.Stopped{})
 	}
@@ -114,21 +114,21 @@ const slowKernelTime = time.Second
 // warnSlow prints a warning if K takes longer than slowKernelTime to form because its kernel is declared in a cell. It
 // times the kernel on m×m pairs of points, for m = 4, 8, …, until this takes 20 ms or m would exceed 128 or n.
 func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
-	t := reflect.TypeOf(k)
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	kernelType := reflect.TypeOf(k)
+	if kernelType != nil && kernelType.Kind() == reflect.Pointer {
+		kernelType = kernelType.Elem()
 	}
-	if _, isFunc := k.(kernel.Func); t == nil || t.PkgPath() != "main" && !isFunc {
+	if _, isFunc := k.(kernel.Func); kernelType == nil || kernelType.PkgPath() != "main" && !isFunc {
 		return
 	}
-	const maxSize, minTime = 128, 20 * time.Millisecond
+	const maxSize, minTime = 128, 20 * time.Millisecond // as in the comment of warnSlow
 	n, _ := train.X.Dims()
-	var w kernel.Workspace
+	var workspace kernel.Workspace
 	tile := make([]float64, maxSize*maxSize)
 	for m := min(n, 4); m > 0; m *= 2 {
-		p := points.NewPanel(train.X.Slice(0, m))
+		pts := points.NewPanel(train.X.Slice(0, m))
 		start, callsBefore := time.Now(), s.programs.calls.Load()
-		kernel.Tile64(tile, m, k, p, p, kernel.Float64, &w)
+		kernel.Tile64(tile, m, k, pts, pts, kernel.Float64, &workspace)
 		elapsed, calls := time.Since(start), s.programs.calls.Load()-callsBefore
 		if elapsed < minTime && 2*m <= min(n, maxSize) {
 			continue

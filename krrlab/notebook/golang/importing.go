@@ -40,35 +40,35 @@ func (s *Session) missingPackagesText(paths []string) string {
 // engine.MissingPackagesError if there is none.
 func (s *Session) findSource(path string) (*engine.Source, error) {
 	if firstElement, _, _ := strings.Cut(path, "/"); isStandard(path) && engine.IsCompiled(firstElement) {
-		// a package of the standard library that is not compiled in
+		// This is a package of the standard library that is not compiled in.
 		return nil, &engine.MissingPackagesError{Paths: []string{path}}
 	}
-	p, err := s.finder.Find(s.ctx.Load(), path)
+	pkg, err := s.finder.Find(s.ctx.Load(), path)
 	if errors.Is(err, modules.ErrNotFound) && s.autoget {
-		if p, err = s.finder.Download(s.ctx.Load(), path); err != nil {
+		if pkg, err = s.finder.Download(s.ctx.Load(), path); err != nil {
 			return nil, err
 		}
-		s.printLine(fmt.Sprintf("%%autoget downloaded %s", p.Module))
+		s.printLine(fmt.Sprintf("%%autoget downloaded %s", pkg.Module))
 	}
 	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
 		return nil, &engine.MissingPackagesError{Paths: []string{path}}
 	} else if err != nil {
 		return nil, err
 	}
-	src := &engine.Source{Path: p.Path, Go: p.Go, Files: map[string][]byte{}, Embedded: map[string][]byte{}}
-	for _, name := range p.Files {
-		name = filepath.Join(p.Dir, name)
+	src := &engine.Source{Path: pkg.Path, GoVersion: pkg.Go, Files: map[string][]byte{}, Embedded: map[string][]byte{}}
+	for _, name := range pkg.Files {
+		name = filepath.Join(pkg.Dir, name)
 		if src.Files[name], err = os.ReadFile(name); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range p.Embedded {
-		if src.Embedded[name], err = os.ReadFile(filepath.Join(p.Dir, name)); err != nil {
+	for _, name := range pkg.Embedded {
+		if src.Embedded[name], err = os.ReadFile(filepath.Join(pkg.Dir, name)); err != nil {
 			return nil, err
 		}
 	}
-	if p.Requested {
-		s.unreported = append(s.unreported, p)
+	if pkg.Requested {
+		s.unreported = append(s.unreported, pkg)
 	}
 	return src, nil
 }
@@ -86,13 +86,13 @@ func (s *Session) printNotices() {
 		s.out.printf(stderr, "%s\n", line)
 	}
 	s.missingFeatures = nil
-	for _, p := range s.unreported {
-		if s.interp.Package(p.Path) == nil { // its import failed
+	for _, pkg := range s.unreported {
+		if s.interp.Package(pkg.Path) == nil { // the import failed
 			continue
 		}
-		text := fmt.Sprintf("%s (%s) is interpreted; in a %%%%go cell it is compiled", p.Path, p.Module)
-		if len(p.VersionConflicts) > 0 {
-			text += "; used with " + strings.Join(p.VersionConflicts, ", ")
+		text := fmt.Sprintf("%s (%s) is interpreted; in a %%%%go cell it is compiled", pkg.Path, pkg.Module)
+		if len(pkg.VersionConflicts) > 0 {
+			text += "; used with " + strings.Join(pkg.VersionConflicts, ", ")
 		}
 		s.out.printf(stdout, "%s\n", text)
 	}

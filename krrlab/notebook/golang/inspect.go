@@ -35,19 +35,19 @@ func (s *Session) Inspect(code string, cursor int, detailed bool) (text string, 
 // describe documents the expression at the end of head. If it is unknown, the enclosing calls, literals and index
 // expressions are tried, innermost first.
 func (s *Session) describe(head string) (text string, ok bool) {
-	cur := s.cursorAt(head)
-	if cur == nil {
+	atCursor := s.cursorAt(head)
+	if atCursor == nil {
 		return "", false
 	}
-	n := len(cur.Path) - 1 // index of the name at the cursor
-	candidates := []ast.Expr{cur.Path[n].(*ast.Ident)}
-	if sel, ok := cur.Path[n-1].(*ast.SelectorExpr); ok {
+	last := len(atCursor.Path) - 1 // index of the name at the cursor
+	candidates := []ast.Expr{atCursor.Path[last].(*ast.Ident)}
+	if sel, ok := atCursor.Path[last-1].(*ast.SelectorExpr); ok {
 		candidates[0] = sel
 	}
-	for i, node := range slices.Backward(cur.Path[:n]) {
+	for i, node := range slices.Backward(atCursor.Path[:last]) {
 		switch node := node.(type) {
 		case *ast.CallExpr:
-			if node.Fun != cur.Path[i+1] {
+			if node.Fun != atCursor.Path[i+1] {
 				candidates = append(candidates, node.Fun)
 			}
 		case *ast.CompositeLit:
@@ -57,7 +57,7 @@ func (s *Session) describe(head string) (text string, ok bool) {
 		}
 	}
 	for _, x := range candidates {
-		if text, ok = s.describeExpr(cur, x); ok {
+		if text, ok = s.describeExpr(atCursor, x); ok {
 			break
 		}
 	}
@@ -65,15 +65,15 @@ func (s *Session) describe(head string) (text string, ok bool) {
 }
 
 // describeExpr documents a name or a selector.
-func (s *Session) describeExpr(cur *engine.Cursor, x ast.Expr) (text string, ok bool) {
+func (s *Session) describeExpr(atCursor *engine.Cursor, x ast.Expr) (text string, ok bool) {
 	switch x := x.(type) {
 	case *ast.Ident:
-		return s.describeWord(cur, x.Name)
+		return s.describeWord(atCursor, x.Name)
 	case *ast.SelectorExpr:
-		if p := importedPackage(cur, x.X); p != nil {
-			return s.describeObject(engine.ImportPath(p), x.Sel.Name, p.Scope().Lookup(x.Sel.Name))
+		if pkg := importedPackage(atCursor, x.X); pkg != nil {
+			return s.describeObject(engine.ImportPath(pkg), x.Sel.Name, pkg.Scope().Lookup(x.Sel.Name))
 		}
-		if t := cur.Info.TypeOf(x.X); t != nil {
+		if t := atCursor.Info.TypeOf(x.X); t != nil {
 			path, name := typeName(t)
 			return s.describeObject(path, name+"."+x.Sel.Name, engine.LookupMember(t, x.Sel.Name))
 		}
@@ -100,8 +100,8 @@ func hasGo() bool {
 // lookupDoc returns the declaration and comment of a name in a package, or of the package if name is "". They come from
 // the bindings or else from go doc.
 func (s *Session) lookupDoc(path, name string) (text string, ok bool) {
-	if e, ok := bindings.Lookup(path, name); ok {
-		return strings.TrimSpace(e.Decl + "\n\n" + e.Doc), true
+	if entry, ok := bindings.Lookup(path, name); ok {
+		return strings.TrimSpace(entry.Decl + "\n\n" + entry.Doc), true
 	}
 	if path == "" || path == "main" {
 		return "", false
@@ -115,30 +115,30 @@ func (s *Session) lookupDoc(path, name string) (text string, ok bool) {
 
 // fieldHelp returns the help tag of a field Type.Field of a bound package, or "" if there is none.
 func fieldHelp(path, name string) string {
-	typ, field, _ := strings.Cut(name, ".")
-	if t := imports.Packages[path].Types[typ]; t != nil && t.Kind() == reflect.Struct {
-		f, _ := t.FieldByName(field)
-		return f.Tag.Get("help")
+	typeName, fieldName, _ := strings.Cut(name, ".")
+	if boundType := imports.Packages[path].Types[typeName]; boundType != nil && boundType.Kind() == reflect.Struct {
+		structField, _ := boundType.FieldByName(fieldName)
+		return structField.Tag.Get("help")
 	}
 	return ""
 }
 
 // describeObject documents an object of a package, or a field or method, for which name is Type.Member.
-func (s *Session) describeObject(path, name string, o types.Object) (string, bool) {
-	if text, ok := s.lookupDoc(path, name); ok || o == nil {
+func (s *Session) describeObject(path, name string, obj types.Object) (string, bool) {
+	if text, ok := s.lookupDoc(path, name); ok || obj == nil {
 		return text, ok
 	}
-	return engine.ObjectString(o) + cmp.Or(s.typeDoc(o.Type()), noCommentsHint(path)), true
+	return engine.ObjectString(obj) + cmp.Or(s.typeDoc(obj.Type()), noCommentsHint(path)), true
 }
 
 // typeName returns the package path and the name of a named type or of a pointer to one.
 func typeName(t types.Type) (path, name string) {
 	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
+	if pointer, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(pointer.Elem())
 	}
-	if n, ok := t.(*types.Named); ok && n.Obj().Pkg() != nil {
-		return engine.ImportPath(n.Obj().Pkg()), n.Obj().Name()
+	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
+		return engine.ImportPath(named.Obj().Pkg()), named.Obj().Name()
 	}
 	return "", ""
 }
@@ -157,18 +157,18 @@ func (s *Session) typeDoc(t types.Type) string {
 }
 
 // describeWord documents a single identifier: a variable, function or type of the notebook, or a package.
-func (s *Session) describeWord(cur *engine.Cursor, name string) (string, bool) {
-	if doc, ok := builtInDocs[name]; ok && (cur.Names[name] == s.builtIns[name] || name == "display") {
+func (s *Session) describeWord(atCursor *engine.Cursor, name string) (string, bool) {
+	if doc, ok := builtInDocs[name]; ok && (atCursor.Names[name] == s.builtIns[name] || name == "display") {
 		return doc, true
 	}
 	path := ""
-	switch o := cur.Names[name].(type) {
+	switch obj := atCursor.Names[name].(type) {
 	case nil:
 		path = implicitImport(name)
 	case *types.PkgName:
-		path = engine.ImportPath(o.Imported())
+		path = engine.ImportPath(obj.Imported())
 	default:
-		return engine.ObjectString(o) + s.typeDoc(o.Type()), true
+		return engine.ObjectString(obj) + s.typeDoc(obj.Type()), true
 	}
 	if path == "" && types.Universe.Lookup(name) != nil {
 		return s.lookupDoc("builtin", name)

@@ -25,9 +25,9 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 	case !unfinished.MatchString(err.Error()):
 		return "invalid", ""
 	}
-	open, _ := engine.OpenBrackets(code)
-	depth := len(open)
-	if depth == 0 && strings.Contains(err.Error(), "EOF") {
+	openBrackets, _ := engine.OpenBrackets(code)
+	depth := len(openBrackets)
+	if depth == 0 && strings.Contains(err.Error(), "EOF") { // an operand is missing
 		depth = 1
 	}
 	return "incomplete", strings.Repeat("\t", depth)

@@ -17,24 +17,24 @@ var language string
 type languageProgram struct{ title, code, output string }
 
 // languagePrograms returns the programs in language.
-func languagePrograms() (out []languageProgram) {
-	for _, p := range strings.Split(language, "\n## ") {
-		title, rest, _ := strings.Cut(strings.TrimPrefix(p, "## "), "\n")
-		code, prints, _ := strings.Cut(rest, "\n-- prints --\n")
-		out = append(out, languageProgram{title, code, strings.TrimRight(prints, "\n")})
+func languagePrograms() (programs []languageProgram) {
+	for _, section := range strings.Split(language, "\n## ") {
+		title, rest, _ := strings.Cut(strings.TrimPrefix(section, "## "), "\n")
+		code, output, _ := strings.Cut(rest, "\n-- prints --\n")
+		programs = append(programs, languageProgram{title, code, strings.TrimRight(output, "\n")})
 	}
-	return out
+	return programs
 }
 
 // printed returns the text that a cell has printed.
-func printed(p *outputRecorder) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var b strings.Builder
-	for _, e := range p.events {
-		b.WriteString(strings.TrimPrefix(e, "stdout: "))
+func printed(output *outputRecorder) string {
+	output.mu.Lock()
+	defer output.mu.Unlock()
+	var text strings.Builder
+	for _, event := range output.events {
+		text.WriteString(strings.TrimPrefix(event, "stdout: "))
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return strings.TrimRight(text.String(), "\n")
 }
 
 // TestLanguage runs each program as a cell and compares its output with that of compiled Go.
@@ -45,17 +45,17 @@ func TestLanguage(t *testing.T) {
 		t.Fatalf("%d programs", len(programs))
 	}
 	failed := 0
-	for i, p := range programs {
+	for i, program := range programs {
 		s.runOnWorker(s.startInterpreter)
 		out := &outputRecorder{}
-		r := s.Run(fmt.Sprintf("Cell %d", i), p.code, out)
+		result := s.Run(fmt.Sprintf("Cell %d", i), program.code, out)
 		got := printed(out)
-		if r.Err != nil {
-			got += "\n✗" + r.Err.Error()
+		if result.Err != nil {
+			got += "\n✗" + result.Err.Error()
 		}
-		if got != p.output {
+		if got != program.output {
 			failed++
-			t.Errorf("%s\n got %q\nwant %q", p.title, got, p.output)
+			t.Errorf("%s\n got %q\nwant %q", program.title, got, program.output)
 		}
 	}
 	t.Logf("%d of %d programs run as cells", len(programs)-failed, len(programs))

@@ -13,8 +13,8 @@ func TestNewcomer(t *testing.T) {
 	for _, c := range scriptCells(t, "Newcomer") {
 		t.Run(c.code, func(t *testing.T) {
 			s := openSession(t, nil)
-			p := &outputRecorder{reply: func(string) (string, error) { return "bob", nil }}
-			got := outcome(s.Run("Cell 1", c.code, p), p)
+			output := &outputRecorder{reply: func(string) (string, error) { return "bob", nil }}
+			got := outcome(s.Run("Cell 1", c.code, output), output)
 			if !strings.Contains(got, c.want) || strings.Contains(got, "warning") || strings.Contains(got, "*ast.") {
 				t.Errorf("%q, want %q", got, c.want)
 			}

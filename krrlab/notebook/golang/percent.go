@@ -38,42 +38,42 @@ func ProgramCells(src []byte) (cells []NotebookCell, err error) {
 		return nil, err
 	}
 	text = programStart.ReplaceAllString(text, "")
-	m := mainStart.FindStringIndex(text)
-	if m == nil || !cellMark.MatchString(text) {
+	mainRange := mainStart.FindStringIndex(text)
+	if mainRange == nil || !cellMark.MatchString(text) {
 		return []NotebookCell{{Kind: "code", Text: strings.TrimSpace(text)}}, nil
 	}
-	declared := map[string]string{} // declarations, by the number of their cell; the first one has the imports
-	head := splitMarks(text[:m[0]], func(mark []string,
+	declarations := map[string]string{} // by the number of their cell; those of cell 1 include the imports
+	head := splitMarks(text[:mainRange[0]], func(mark []string,
 		content string) {
-		declared[mark[markNumber]] += content + "\n\n"
+		declarations[mark[markNumber]] += content + "\n\n"
 	})
-	declared["1"] = head + "\n\n" + declared["1"]
-	delete(declared, "") // the helpers
-	splitMarks(text[m[1]:strings.LastIndexByte(text, '}')], func(mark []string, content string) {
-		c := NotebookCell{Kind: mark[markKind]}
+	declarations["1"] = head + "\n\n" + declarations["1"]
+	delete(declarations, "") // the helpers
+	splitMarks(text[mainRange[1]:strings.LastIndexByte(text, '}')], func(mark []string, content string) {
+		cell := NotebookCell{Kind: mark[markKind]}
 		if mark[markTags] != "" {
-			c.Tags = strings.Split(mark[markTags], `", "`)
+			cell.Tags = strings.Split(mark[markTags], `", "`)
 		}
 		switch {
-		case c.Kind != "":
-			c.Text = lineComment.ReplaceAllString(content, "")
+		case cell.Kind != "":
+			cell.Text = lineComment.ReplaceAllString(content, "")
 		case mark[markNumber] == "": // helpers
 			return
 		default:
-			c.Kind = "code"
+			cell.Kind = "code"
 			if code, err := format.Source([]byte(content)); err == nil { // without the indentation of main
 				content = string(code)
 			}
-			content = anyCommentMark.ReplaceAllString(declared[mark[markNumber]]+content, "")
-			c.Text = strings.TrimSpace(lastShowCall.ReplaceAllString(content, "$1$2"))
+			content = anyCommentMark.ReplaceAllString(declarations[mark[markNumber]]+content, "")
+			cell.Text = strings.TrimSpace(lastShowCall.ReplaceAllString(content, "$1$2"))
 			if mark[markCompiled] != "" {
-				c.Text = "%%go\n" + c.Text
+				cell.Text = "%%go\n" + cell.Text
 			}
-			delete(declared, mark[markNumber])
+			delete(declarations, mark[markNumber])
 		}
-		cells = append(cells, c)
+		cells = append(cells, cell)
 	})
-	for number := range declared {
+	for number := range declarations {
 		return nil, fmt.Errorf("declarations of cell %s, but no such cell in main", number)
 	}
 	return cells, nil

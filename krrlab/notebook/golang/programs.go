@@ -34,16 +34,16 @@ const maxSuperseded = 4
 
 // add registers the program of a cell and returns its number. Programs whose names were all declared again may still be
 // called by existing values, so only the oldest ones beyond maxSuperseded are stopped.
-func (ps *programs) add(c *native.Cell) int {
+func (ps *programs) add(cell *native.Cell) int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	p := program{c, map[string]bool{}}
-	for _, name := range c.Names() {
-		p.currentNames[name] = true
+	added := program{cell, map[string]bool{}}
+	for _, name := range cell.Names() {
+		added.currentNames[name] = true
 	}
-	remaining, superseded := []program{p}, 0
+	remaining, superseded := []program{added}, 0
 	for _, old := range ps.list {
-		maps.DeleteFunc(old.currentNames, func(name string, _ bool) bool { return p.currentNames[name] })
+		maps.DeleteFunc(old.currentNames, func(name string, _ bool) bool { return added.currentNames[name] })
 		if len(old.currentNames) == 0 {
 			superseded++
 		}
@@ -92,13 +92,13 @@ func (s *Session) compile(c *cell, seg segment) Result {
 	}
 	// Each program has its own name, so that code that refers to an earlier program continues to call that one.
 	name := fmt.Sprint(engine.ReservedPrefix, "go", s.programs.add(program))
-	call := func(f int, in, out []any) {
+	call := func(function int, in, out []any) {
 		s.programs.calls.Add(1)
 		var stop <-chan struct{}
-		if c := s.runningCell.Load(); c != nil {
-			stop = c.stopRequested
+		if running := s.runningCell.Load(); running != nil {
+			stop = running.stopRequested
 		}
-		if err := program.Call(stop, f, in, out); errors.Is(err, native.ErrInterrupted) {
+		if err := program.Call(stop, function, in, out); errors.Is(err, native.ErrInterrupted) {
 			panic(engine.Stopped{})
 		} else if err != nil {
 			panic(err)

@@ -39,8 +39,8 @@ func openSessionWithGo(t *testing.T) *Session {
 
 // runNumbered runs a cell with the given number and returns its outcome.
 func runNumbered(s *Session, number int, code string) string {
-	p := &outputRecorder{}
-	return outcome(s.Run(fmt.Sprint("Cell ", number), code, p), p)
+	output := &outputRecorder{}
+	return outcome(s.Run(fmt.Sprint("Cell ", number), code, output), output)
 }
 
 // TestCompiled calls compiled functions of every kind from cells.
@@ -67,10 +67,10 @@ func TestCompiledErrors(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 	}
-	const ended = "(in a function of Cell 1, line 1)"
+	const inCell1 = "(in a function of Cell 1, line 1)"
 	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"},
 		{"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done",
-			"✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
+			"✗Panic: the compiled program has ended (signal: killed): run its cell again " + inCell1}} {
 		result := make(chan string)
 		go func() { result <- runNumbered(s, 3, c.code) }()
 		interruptAfter(s, 50*time.Millisecond)
@@ -81,10 +81,11 @@ func TestCompiledErrors(t *testing.T) {
 	}
 }
 
-// Inverse is the kernel that compiledKernel puts into a cell; here it is compiled into the test.
+// Inverse is the kernel exp(−q/40)/(1 + q/C) of the squared distance q. compiledKernel puts its source into a cell;
+// here the kernel is compiled into the test.
 type Inverse struct{ C float64 }
 
-func (k Inverse) at(sq float64) float64 { return math.Exp(-sq/40) / (1 + sq/k.C) }
+func (k Inverse) profileAt(sq float64) float64 { return math.Exp(-sq/40) / (1 + sq/k.C) }
 
 func (k Inverse) String() string { return fmt.Sprintf("inverse(%g)", k.C) }
 
@@ -94,33 +95,35 @@ func (k Inverse) Eval(x, z []float64) float64 {
 		d := x[i] - z[i]
 		q += float64(d * d)
 	}
-	return k.at(q)
+	return k.profileAt(q)
 }
 
 func (k Inverse) Profile(dst, sq []float64) {
 	for i, q := range sq {
-		dst[i] = k.at(q)
+		dst[i] = k.profileAt(q)
 	}
 }
 
 func (k Inverse) Slope() float64 { return 1.0/40 + 1/k.C }
 
-// compiledKernel returns a cell with the source of Inverse, with or without its Profile method.
-func compiledKernel(t *testing.T, profile bool) string {
+// compiledKernel returns a %%go cell with the source of Inverse, which it reads from this file, with or without the
+// method Profile.
+func compiledKernel(t *testing.T, withProfile bool) string {
 	t.Helper()
-	b, err := os.ReadFile("programs_test.go")
+	content, err := os.ReadFile("programs_test.go")
 	if err != nil {
 		t.Skip("no source: ", err)
 	}
-	from, to := strings.Index(string(b), "type Inverse"), strings.Index(string(b), "// compiledKernel returns")
-	if !profile {
-		to = strings.Index(string(b), "func (k Inverse) Profile")
+	source := string(content)
+	from, to := strings.Index(source, "type Inverse"), strings.Index(source, "// compiledKernel returns")
+	if !withProfile {
+		to = strings.Index(source, "func (k Inverse) Profile")
 	}
-	return "%%go\n" + string(b)[from:to]
+	return "%%go\n" + source[from:to]
 }
 
-// formCell is a cell with functions that form the kernel matrix K of 320 points in tiles of 64, and compare it with
-// that of the kernel mine for every storage.
+// formCell is a cell with two functions. form forms the kernel matrix K of 320 points in tiles of 64. same reports
+// whether K equals the matrix of the kernel mine for every storage.
 const formCell = `import "github.com/krrlab/lab/krrlab/kernel/points"; import "github.com/krrlab/lab/krrlab/kernel/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
 x := points.NewDense(320, 3, nil)
 for i := range x.Data { x.Data[i] = 3 * math.Sin(float64(7*i)) }
@@ -163,17 +166,19 @@ func TestCompiledKernel(t *testing.T) {
 		// A type that embeds the compiled kernel can add a method.
 		const embedding = "type wide struct{ Inverse }\nfunc (wide) Spread(g rng.Stream) float64 { return 1 }\n" +
 			"_, ok := kernel.Kernel(wide{}).(kernel.Mixture)\n"
-		before := s.programs.calls.Load()
+		callsBefore := s.programs.calls.Load()
 		if got := runNumbered(s, 3, embedding+"both, err := same(wide{Inverse{32}})\nok, both"); got != fmt.Sprintf("→%t, true",
 			i == 0) { // only a kernel with a profile can be a mixture
 			t.Errorf("kernel %d: %q", i, got)
 		}
-		const entries = 3 * 320 * 320 / 2 // rows of tiles of 64 would be 7,680 calls
-		if calls := s.programs.calls.Load() - before; calls == 0 || calls > entries/64 {
+		// K is formed three times, half of its 320² entries each. The limit is one call for each 64 entries, which is
+		// one row of a tile.
+		const entries = 3 * 320 * 320 / 2
+		if calls := s.programs.calls.Load() - callsBefore; calls == 0 || calls > entries/64 {
 			t.Errorf("kernel %d: %d calls", i, calls)
 		}
 	}
-	broken := strings.Replace(compiledKernel(t, true), "dst[i] = k.at(q)\n", `dst[i] = k.at(q)
+	broken := strings.Replace(compiledKernel(t, true), "dst[i] = k.profileAt(q)\n", `dst[i] = k.profileAt(q)
 		switch large := len(sq) > 1000; {
 		case k.C == 33 && q > 9, k.C == 34 && large && i == 7:
 			dst[i] = math.NaN()
@@ -209,27 +214,27 @@ func TestCompiledKernel(t *testing.T) {
 	testkit.Contains(t, <-ended, "✗Interrupted: ")
 }
 
-// TestCompiledLeavesNothing checks that a running compiled program has no files in the folder of temporary files, and
+// TestCompiledLeavesNoFiles checks that a running compiled program has no files in the folder of temporary files, and
 // that it ends with the session.
-func TestCompiledLeavesNothing(t *testing.T) {
+func TestCompiledLeavesNoFiles(t *testing.T) {
 	needGo(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	s := testkit.Must(New(nil))
 	got := runNumbered(s, 1, "%%go\nfunc Pid() int { return os.Getpid() }")
 	pid := runNumbered(s, 2, "Pid()")
-	left, err := os.ReadDir(temp)
+	leftFiles, err := os.ReadDir(temp)
 	s.Close()
-	if got != "" || len(left) > 0 || err != nil {
-		t.Errorf("%q, %v, left %v", got, err, left)
+	if got != "" || len(leftFiles) > 0 || err != nil {
+		t.Errorf("%q, %v, left %v", got, err, leftFiles)
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(pid, "→"))
+	pidNumber, err := strconv.Atoi(strings.TrimPrefix(pid, "→"))
 	if err != nil {
 		t.Fatalf("process id %q: %v", pid, err)
 	}
-	p, err := os.FindProcess(n)
+	process, err := os.FindProcess(pidNumber)
 	// A program that does not end lets the test exceed its time limit.
-	for err == nil && p.Signal(syscall.Signal(0)) == nil {
+	for err == nil && process.Signal(syscall.Signal(0)) == nil {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -238,32 +243,32 @@ func TestCompiledLeavesNothing(t *testing.T) {
 // build ignores interrupts. A fake go command and its child hold a named pipe open; the test waits until the pipe is
 // closed.
 func TestBuildEndsWithSession(t *testing.T) {
-	dir, temp := t.TempDir(), t.TempDir()
+	dir, tempDir := t.TempDir(), t.TempDir()
 	alive := filepath.Join(dir, "alive")
-	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\ntrap '' INT\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1\n" +
+	fakeGo := "#!/bin/sh\n[ $1 = build ] || exit 0\ntrap '' INT\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1\n" +
 		"exec 9>" + alive + "\necho >&9\nsleep 600 >/dev/null 2>&1\n"
 	if err := syscall.Mkfifo(alive, 0o600); err != nil {
 		t.Skip("no named pipes: ", err)
 	}
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMPDIR", tempDir)
 	s := testkit.Must(New(nil))
-	cell := make(chan string)
-	go func() { cell <- runNumbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
+	outcomes := make(chan string)
+	go func() { outcomes <- runNumbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
 	pipe := testkit.Must(os.Open(alive)) // waits until the build has opened the pipe
 	defer pipe.Close()
 	buf := make([]byte, 1)
 	testkit.Must(io.ReadFull(pipe, buf))
 	s.Close()
-	<-cell
-	// Far less than the 600 seconds that the fake build would take.
+	<-outcomes
+	// The limit is far less than the 600 seconds that the fake build would take.
 	_ = pipe.SetReadDeadline(time.Now().Add(5 * time.Minute))
-	if n, err := pipe.Read(buf); err != io.EOF {
-		t.Errorf("a build continues: %d, %v", n, err)
+	if count, err := pipe.Read(buf); err != io.EOF {
+		t.Errorf("a build continues: %d, %v", count, err)
 	}
-	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
-		t.Errorf("%v, left %v", err, left)
+	if leftFiles, err := os.ReadDir(tempDir); len(leftFiles) > 0 || err != nil {
+		t.Errorf("%v, left %v", err, leftFiles)
 	}
 }
 

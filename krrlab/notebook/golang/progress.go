@@ -28,64 +28,65 @@ const maxSamples = 1000
 // add adds the samples that an event reports, at the given time in seconds. An event with a loss belongs to a search:
 // its curve is named by the text before the colon of Event.Detail, and from then on iterations are ignored. A
 // comparison has a curve of residuals for each Event.Detail, and any other stage has one.
-func (g *progressCurves) add(e krrlab.Event, seconds float64) {
+func (plot *progressCurves) add(e krrlab.Event, seconds float64) {
 	if e.Loss > 0 {
 		curveName, _, _ := strings.Cut(e.Detail, ":")
-		g.isSearch = true
-		g.addSample(curveName, seconds, e.Loss)
+		plot.isSearch = true
+		plot.addSample(curveName, seconds, e.Loss)
 	}
-	if e.Iteration == 0 || g.isSearch {
+	if e.Iteration == 0 || plot.isSearch {
 		return
 	}
 	name := e.Detail
 	if name == "" || e.Stage != stage.Compare {
 		name = "relative residual"
 	}
-	g.addSample(name, seconds, e.Residual)
+	plot.addSample(name, seconds, e.Residual)
 	if e.Bound > 0 {
-		g.addSample("bound of the relative error", seconds, e.Bound)
+		plot.addSample("bound of the relative error", seconds, e.Bound)
 	}
 }
 
 // addSample adds the point (x, y) to the curve with the given name.
-func (g *progressCurves) addSample(name string, x, y float64) {
-	i := slices.IndexFunc(g.curves, func(s plots.Series) bool { return s.Name == name })
+func (plot *progressCurves) addSample(name string, x, y float64) {
+	i := slices.IndexFunc(plot.curves, func(s plots.Series) bool { return s.Name == name })
 	if i < 0 {
-		i, g.curves = len(g.curves), append(g.curves, plots.Series{Name: name})
+		i, plot.curves = len(plot.curves), append(plot.curves, plots.Series{Name: name})
 	}
-	c := &g.curves[i]
-	if len(c.Y) == maxSamples {
-		for k := range maxSamples / 2 {
-			c.X[k], c.Y[k] = c.X[2*k], c.Y[2*k]
+	series := &plot.curves[i]
+	if len(series.Y) == maxSamples {
+		for j := range maxSamples / 2 {
+			series.X[j], series.Y[j] = series.X[2*j], series.Y[2*j]
 		}
-		c.X, c.Y = c.X[:maxSamples/2], c.Y[:maxSamples/2]
+		series.X, series.Y = series.X[:maxSamples/2], series.Y[:maxSamples/2]
 	}
-	c.Add(x, y)
+	series.Add(x, y)
 }
 
 // figure returns the plot, or nil if no curve has two points yet or the plot is invalid.
-func (g *progressCurves) figure() *plots.Figure {
-	f := &plots.Figure{X: plots.Axis{Label: "seconds"}, Y: plots.Axis{Label: "relative", Log: true}, Series: g.curves,
-		Width: 5.5, Height: 2.4}
+func (plot *progressCurves) figure() *plots.Figure {
+	figure := &plots.Figure{X: plots.Axis{Label: "seconds"}, Y: plots.Axis{Label: "relative", Log: true},
+		Series: plot.curves, Width: 5.5, Height: 2.4}
 	switch {
-	case g.isSearch:
-		f.Y = plots.Axis{Label: "leave-one-out error of the best"}
-	case len(g.curves) == 1:
-		f.Y.Label = g.curves[0].Name
+	case plot.isSearch:
+		figure.Y = plots.Axis{Label: "leave-one-out error of the best"}
+	case len(plot.curves) == 1:
+		figure.Y.Label = plot.curves[0].Name
 	}
-	if !slices.ContainsFunc(g.curves, func(s plots.Series) bool { return len(s.Y) > 1 }) || f.Validate() != nil {
+	hasCurve := slices.ContainsFunc(plot.curves, func(s plots.Series) bool { return len(s.Y) > 1 })
+	if !hasCurve || figure.Validate() != nil {
 		return nil
 	}
-	return f
+	return figure
 }
 
 // picture returns the plot as an HTML image, or "" if there is no plot.
-func (g *progressCurves) picture() string {
-	f := g.figure()
-	if f == nil {
+func (plot *progressCurves) picture() string {
+	figure := plot.figure()
+	if figure == nil {
 		return ""
 	}
-	return display.SVGImage(f.SVG(), f.Y.Label+" against "+f.X.Label)
+	return display.SVGImage(figure.SVG(), figure.Y.Label+" against "+figure.X.Label)
 }
 
 // progressLine is an output line of a cell that is updated in place, with a plot below it.
@@ -96,7 +97,7 @@ type progressLine struct {
 	id         string // display_id of the line
 	start      time.Time
 	lastUpdate time.Time
-	shown      bool           // the line is displayed, so that it can be updated
+	isShown    bool           // the line is displayed, so that it can be updated
 	curves     progressCurves // samples for the plot
 }
 
@@ -124,12 +125,12 @@ func (p *progressLine) show(e krrlab.Event, text, picture string) {
 	}
 	d := withID(display.MakeData3(display.MIMETypeHTML, text,
 		`<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
-	if p.shown {
+	if p.isShown {
 		p.out.update(d)
 	} else {
 		p.out.show(d)
 	}
-	p.shown = true
+	p.isShown = true
 }
 
 // endProgress replaces the progress line, if there is one, by the elapsed time.
@@ -167,7 +168,7 @@ func (p *progressLine) update(e krrlab.Event, now time.Time) {
 func (p *progressLine) finish(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.shown {
+	if !p.isShown {
 		return
 	}
 	picture := p.curves.picture()

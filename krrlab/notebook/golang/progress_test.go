@@ -42,8 +42,8 @@ func TestProgressPictures(t *testing.T) {
 				Residual: math.Exp(-float64(i) / 100), Remaining: -1}, start.Add(time.Duration(i)*10*time.Millisecond))
 		}
 	}
-	if n := len(pictures.html); n < 10 || n > 20 {
-		t.Errorf("%d pictures in ten seconds, want 10 to 20", n)
+	if count := len(pictures.html); count < 10 || count > 20 {
+		t.Errorf("%d pictures in ten seconds, want 10 to 20", count)
 	}
 	line.finish(start.Add(10 * time.Second))
 	last := pictures.html[len(pictures.html)-1]

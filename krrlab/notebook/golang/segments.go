@@ -24,52 +24,52 @@ type segment struct {
 	line    int    // first line in the cell, from 1
 	command string // text of the command without its line end; "" for Go code
 	code    string
-	timed   bool // print the run time of the code
+	isTimed bool // print the run time of the code
 }
 
 // splitCell splits a cell into segments. A line that begins with %, ! or $ is a command if it is outside of brackets,
 // strings and comments. %time with code times this code; %time alone times the rest of the cell. If the first line is a
 // cell command (see isCellCommand), it is one command together with all following lines.
 func splitCell(lines []string) []segment {
-	if i := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" }); i >= 0 &&
+	if i := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }); i >= 0 &&
 		isCellCommand(lines[i]) {
 		return []segment{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}
 	}
-	var out []segment
+	var segments []segment
 	var code []string
-	start, timed := 1, false // first line of the collected code, from 1, and whether it is timed
+	start, isTimed := 1, false // first line of the collected code, from 1, and whether the code is timed
 	flush := func(nextLine int) {
 		if strings.TrimSpace(strings.Join(code, "")) != "" {
-			out = append(out, segment{line: start, code: strings.Join(code, "\n"), timed: timed})
+			segments = append(segments, segment{line: start, code: strings.Join(code, "\n"), isTimed: isTimed})
 		}
 		code, start = nil, nextLine
 	}
-	for i, l := range lines {
-		text := strings.TrimSpace(l)
-		if !isCommand(l) || insideGo(lines[:i]) {
-			code = append(code, l)
+	for i, line := range lines {
+		text := strings.TrimSpace(line)
+		if !isCommand(line) || insideGo(lines[:i]) {
+			code = append(code, line)
 			continue
 		}
 		flush(i + 2)
 		name, arg, _ := strings.Cut(text, " ")
 		if name == "%time" || name == "%%time" {
 			if arg = strings.TrimSpace(arg); arg != "" {
-				out = append(out, segment{line: i + 1, code: arg, timed: true})
+				segments = append(segments, segment{line: i + 1, code: arg, isTimed: true})
 			} else {
-				timed = true
+				isTimed = true
 			}
 			continue
 		}
-		out = append(out, segment{line: i + 1, command: text})
+		segments = append(segments, segment{line: i + 1, command: text})
 	}
 	flush(0)
-	return out
+	return segments
 }
 
 // insideGo reports whether code ends inside brackets, a raw string or a comment. Commands in the lines are ignored.
 func insideGo(lines []string) bool {
-	open, quote := engine.OpenBrackets(blankCommands(strings.Join(lines, "\n") + "\n"))
-	return len(open) > 0 || quote >= 0
+	openBrackets, quote := engine.OpenBrackets(blankCommands(strings.Join(lines, "\n") + "\n"))
+	return len(openBrackets) > 0 || quote >= 0
 }
 
 // question matches a name with a question mark, which asks for its documentation.
@@ -84,9 +84,9 @@ func isCommand(line string) bool {
 // blankCommands replaces the lines of code that look like commands by spaces.
 func blankCommands(code string) string {
 	lines := strings.Split(code, "\n")
-	for i, l := range lines {
-		if isCommand(l) {
-			lines[i] = strings.Repeat(" ", len(l))
+	for i, line := range lines {
+		if isCommand(line) {
+			lines[i] = strings.Repeat(" ", len(line))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -98,32 +98,32 @@ func (s *Session) startTimer() (printTime func()) {
 	var startStats runtime.MemStats
 	runtime.ReadMemStats(&startStats)
 	return func() {
-		d := time.Since(start)
+		elapsed := time.Since(start)
 		var endStats runtime.MemStats
 		runtime.ReadMemStats(&endStats)
-		s.out.printf(stdout, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond),
+		s.out.printf(stdout, "time %v, %.1f MB allocated\n", elapsed.Round(time.Microsecond),
 			float64(endStats.TotalAlloc-startStats.TotalAlloc)/1e6)
 	}
 }
 
 // listNames returns a line with name and type for each declaration of the cells, sorted.
-func (s *Session) listNames() (out []string) {
+func (s *Session) listNames() (names []string) {
 	objects, imported := s.interp.VisibleNames()
-	for name, o := range objects {
-		if strings.HasPrefix(name, engine.ReservedPrefix) || o.Pkg().Path() != "main" || o == s.builtIns[name] {
+	for name, obj := range objects {
+		if strings.HasPrefix(name, engine.ReservedPrefix) || obj.Pkg().Path() != "main" || obj == s.builtIns[name] {
 			continue
 		}
-		kind := engine.TypeString(o.Type())
-		if _, ok := o.(*types.TypeName); ok {
+		kind := engine.TypeString(obj.Type())
+		if _, ok := obj.(*types.TypeName); ok {
 			kind = "type"
 		}
-		out = append(out, name+"  "+kind)
+		names = append(names, name+"  "+kind)
 	}
 	for name, path := range imported {
-		out = append(out, name+"  package "+path)
+		names = append(names, name+"  package "+path)
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(names)
+	return names
 }
 
 // changeDir changes the working directory, unless dir is empty, and prints it. A leading ~ is the home directory.

@@ -44,7 +44,7 @@ type Session struct {
 	quit            chan struct{}                // closed by Close
 	out             *capture                     // receives all printed text and displayed values
 	runningCell     atomic.Pointer[cell]         // nil if no cell is running
-	progress        atomic.Pointer[progressLine] // progress line of the running cell
+	progress        atomic.Pointer[progressLine] // progress line of the running cell, or nil
 	ctx             atomic.Pointer[cellContext]  // context of the running cell
 	dataDirs        []string                     // value of DataDirs in cells
 	builtIns        map[string]types.Object      // names that cells can use without declaring or importing them
@@ -52,7 +52,7 @@ type Session struct {
 	unreported      []*modules.Package           // interpreted packages not yet reported to the user
 	missingFeatures []string                     // features that the kernel lacks, until they are reported
 	programs        programs                     // compiled %%go cells
-	workerNumber    atomic.Int32                 // number of the goroutine that runs cells
+	workerNumber    atomic.Int32                 // number of the worker goroutine; a new one has the next number
 	widgets         widget.Set                   // controls of panels
 	panels          panels                       // open panels of Explore
 	autoget         bool                         // download packages that an import misses (%autoget)
@@ -69,7 +69,7 @@ type cell struct {
 	stopRequested    chan struct{} // closed when the interpreter is to stop; wakes sleep and calls of compiled cells
 	requestStop      sync.Once     // closes stopRequested
 	interrupts       atomic.Int32  // number of interrupts
-	goid             uint64        // number of the goroutine that runs the cell
+	goid             uint64        // ID of the goroutine that runs the cell
 	currentLine      int           // line of the statement being executed
 	state            atomic.Int32  // stateRunning, stateAbandoned or stateEnded
 	abandoned        chan struct{} // closed when the cell is abandoned
@@ -121,8 +121,8 @@ func (s *Session) Close() {
 func (s *Session) loop(number int32) {
 	for s.workerNumber.Load() == number {
 		select {
-		case f := <-s.tasks:
-			f()
+		case task := <-s.tasks:
+			task()
 		case <-s.quit:
 			return
 		}
@@ -152,14 +152,15 @@ func (s *Session) startInterpreter() {
 	go s.reportPanics(s.interp)
 }
 
-// newInterpreter returns an interpreter that contains only the built-in names, and their objects.
+// newInterpreter returns an interpreter that contains only the built-in names, and a map of these names to their
+// objects.
 func (s *Session) newInterpreter() (*engine.Engine, map[string]types.Object) {
 	e := engine.New(s.hooks())
 	e.ImplicitImport, e.FindSource = implicitImport, s.findSource
 	s.declareBuiltIns(e)
-	cell, err := e.Compile("built-in.go", mustSource)
+	compiled, err := e.Compile("built-in.go", mustSource)
 	if err == nil {
-		_, err = cell.Run(func() bool { return false }, func(int) {})
+		_, err = compiled.Run(func() bool { return false }, func(int) {})
 	}
 	if err != nil {
 		panic(err)
@@ -200,7 +201,7 @@ func (s *Session) interrupt(c *cell) bool {
 	return true
 }
 
-// stop signals the interpreter until the cell has ended, and reports whether it ended within the time limit.
+// stop signals the interpreter every 2 ms until the cell has ended, and reports whether it ended within the time limit.
 func (s *Session) stop(c *cell, limit time.Duration) bool {
 	c.requestStop.Do(func() { close(c.stopRequested) })
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {

@@ -25,31 +25,31 @@ type outputRecorder struct {
 	reply  func(prompt string) (string, error) // answers Input
 }
 
-func (p *outputRecorder) add(s string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.events = append(p.events, s)
+func (output *outputRecorder) add(event string) {
+	output.mu.Lock()
+	defer output.mu.Unlock()
+	output.events = append(output.events, event)
 }
 
-func (p *outputRecorder) Interrupts() <-chan struct{} { return nil }
+func (output *outputRecorder) Interrupts() <-chan struct{} { return nil }
 
-func (p *outputRecorder) Stream(name, text string) { p.add(name + ": " + text) }
-func (p *outputRecorder) Display(d display.Data) {
-	p.add(fmt.Sprint("display: ", d.Data["text/plain"]))
+func (output *outputRecorder) Stream(name, text string) { output.add(name + ": " + text) }
+func (output *outputRecorder) Display(d display.Data) {
+	output.add(fmt.Sprint("display: ", d.Data["text/plain"]))
 }
-func (p *outputRecorder) Update(d display.Data) {
-	p.add(fmt.Sprint("update ", d.Transient["display_id"], ": ", d.Data["text/plain"]))
+func (output *outputRecorder) Update(d display.Data) {
+	output.add(fmt.Sprint("update ", d.Transient["display_id"], ": ", d.Data["text/plain"]))
 }
-func (p *outputRecorder) Clear(wait bool) { p.add(fmt.Sprint("clear ", wait)) }
-func (p *outputRecorder) Input(prompt string, password bool) (string, error) {
-	return p.reply(prompt)
+func (output *outputRecorder) Clear(wait bool) { output.add(fmt.Sprint("clear ", wait)) }
+func (output *outputRecorder) Input(prompt string, password bool) (string, error) {
+	return output.reply(prompt)
 }
 
 // joined returns the events on one line.
-func (p *outputRecorder) joined() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.Join(p.events, "|")
+func (output *outputRecorder) joined() string {
+	output.mu.Lock()
+	defer output.mu.Unlock()
+	return strings.Join(output.events, "|")
 }
 
 // openSession starts a session for a test.
@@ -62,23 +62,23 @@ func openSession(t testing.TB, dataDirs []string) *Session {
 
 // run runs a cell and returns its events, its value after → and its error after ✗, on one line.
 func run(s *Session, code string) string {
-	p := &outputRecorder{}
-	return outcome(s.Run("Cell 1", code, p), p)
+	output := &outputRecorder{}
+	return outcome(s.Run("Cell 1", code, output), output)
 }
 
-// declare gives a function to cells under a name.
+// declare makes a function available to cells under a name.
 func declare[F any](s *Session, name string, f F) { s.interp.Declare(map[string]any{name: &f}) }
 
 // outcome returns the events, the value after → and the error after ✗ of a cell that was run.
-func outcome(r Result, p *outputRecorder) string {
-	out := p.joined()
+func outcome(r Result, output *outputRecorder) string {
+	text := output.joined()
 	if r.Value != nil {
-		out += fmt.Sprint("→", r.Value.Data["text/plain"])
+		text += fmt.Sprint("→", r.Value.Data["text/plain"])
 	}
 	if r.Err != nil {
-		out += "✗" + r.Err.Error()
+		text += "✗" + r.Err.Error()
 	}
-	return out
+	return text
 }
 
 // TestCells runs scripts of cells, each script in a session of its own. The scripts cover cells of all kinds; names
@@ -98,8 +98,8 @@ func TestErrors(t *testing.T) {
 		"import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a "+
 			"[]int\n\treturn a[i]\n}\ntype P struct { Name string }", &outputRecorder{})
 	for _, c := range scriptCells(t, "Errors") {
-		p := &outputRecorder{reply: func(string) (string, error) { return "", errors.New("no reader") }}
-		if got := outcome(s.Run("Cell 1", c.code, p), p); !strings.Contains(got, c.want) {
+		output := &outputRecorder{reply: func(string) (string, error) { return "", errors.New("no reader") }}
+		if got := outcome(s.Run("Cell 1", c.code, output), output); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 		if got := run(s, "n"); got != "→1" {
@@ -108,8 +108,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHints checks the advice in error messages, and that the results of print functions are not shown under whatever
-// name package fmt is imported.
+// TestHints checks the advice in error messages, and that the results of print functions are not shown, whatever the
+// name is under which package fmt is imported.
 func TestHints(t *testing.T) {
 	s := openSession(t, nil)
 	testkit.Equal(t, run(s, "import f \"fmt\"\nf.Println(3)"), "stdout: 3\n")
@@ -134,17 +134,17 @@ func TestInterrupt(t *testing.T) {
 			}
 		}
 	}
-	ticks := declareBegun(s)
+	ticks := declareReportCall(s)
 	go func() { <-ticks; interruptAfter(s, 0) }()
-	testkit.Equal(t, run(s, "n := 0\nfor { begun(); n++ }"), "✗Interrupted: the cell was interrupted (Cell 1, line 2)")
+	testkit.Equal(t, run(s, "n := 0\nfor { reportCall(); n++ }"), "✗Interrupted: the cell was interrupted (Cell 1, line 2)")
 }
 
-// declareBegun declares a function begun for cells. Each of its calls is reported on the channel, unless a report is
-// already waiting there.
-func declareBegun(s *Session) <-chan bool {
+// declareReportCall declares a function reportCall for cells. Each call of reportCall is reported on the channel,
+// unless a report is already waiting there.
+func declareReportCall(s *Session) <-chan bool {
 	calls := make(chan bool, 1)
 	s.runOnWorker(func() {
-		declare(s, "begun", func() {
+		declare(s, "reportCall", func() {
 			select {
 			case calls <- true:
 			default:
@@ -157,13 +157,13 @@ func declareBegun(s *Session) <-chan bool {
 // TestInterruptKeepsPartialResult interrupts a solve and checks that the cell keeps the values that the solve returned.
 func TestInterruptKeepsPartialResult(t *testing.T) {
 	s := openSession(t, nil)
-	calls := declareBegun(s)
+	calls := declareReportCall(s)
 	run(s, `import ("context"; "time"; "fmt")
 var found int
 func long(ctx context.Context) (int, error) {
 	for i := 1; ; i++ {
 		if ctx.Err() != nil { return i, ctx.Err() }
-		begun()
+		reportCall()
 		time.Sleep(time.Millisecond)
 	}
 }`)
@@ -179,14 +179,14 @@ func TestGoroutinePanic(t *testing.T) {
 	run(s, "import \"time\"\nfunc bad(i int) { var a []int; a[i] = 1 }")
 	for _, code := range []string{"go func() { panic(\"boom\") }()", "go bad(3)", "go func() { bad(2) }()",
 		"var wg sync.WaitGroup\nwg.Go(func() { bad(1) })", "time.AfterFunc(time.Millisecond, func() { bad(1) })", "context.AfterFunc(ctx, func() { bad(1) })\nc, stop := context.WithCancel(ctx)\ncontext.AfterFunc(c, func() { bad(4) })\nstop()"} {
-		p, ended := &outputRecorder{}, make(chan bool)
-		go func() { s.Run("Cell 1", code+"\ntime.Sleep(time.Hour)", p); close(ended) }()
-		for limit := time.Now().Add(2 * time.Minute); p.joined() == "" && time.Now().Before(limit); {
+		output, cellEnded := &outputRecorder{}, make(chan bool)
+		go func() { s.Run("Cell 1", code+"\ntime.Sleep(time.Hour)", output); close(cellEnded) }()
+		for limit := time.Now().Add(2 * time.Minute); output.joined() == "" && time.Now().Before(limit); {
 			time.Sleep(time.Millisecond)
 		}
 		interruptAfter(s, 0)
-		<-ended
-		if got := p.joined(); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
+		<-cellEnded
+		if got := output.joined(); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
 			t.Errorf("%s: %q, want a report of the panic", code, got)
 		}
 	}
@@ -220,31 +220,31 @@ func TestOutputLimit(t *testing.T) {
 func TestMemoryOfManyCells(t *testing.T) {
 	s := openSession(t, nil)
 	run(s, "import \"fmt\"\ntotal := 0")
-	n := suite.Scale(100, 300, 10000)
-	heap := func() int64 {
+	total := suite.Scale(100, 300, 10000)
+	heapBytes := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	cellCounts := []int{n / 10, n * 55 / 100, n}
+	cellCounts := []int{total / 10, total * 55 / 100, total}
 	var heapSizes [3]int64
-	cell := 0
-	for k, count := range cellCounts {
-		for ; cell < count; cell++ {
+	cellNumber := 0
+	for i, count := range cellCounts {
+		for ; cellNumber < count; cellNumber++ {
 			if got, want := run(s, fmt.Sprintf("x := %d\ntotal += x\nfmt.Println(x)\ntotal",
-				cell)), fmt.Sprintf("stdout: %d\n→%d", cell, cell*(cell+1)/2); got != want {
-				t.Fatalf("cell %d: %q, want %q", cell, got, want)
+				cellNumber)), fmt.Sprintf("stdout: %d\n→%d", cellNumber, cellNumber*(cellNumber+1)/2); got != want {
+				t.Fatalf("cell %d: %q, want %q", cellNumber, got, want)
 			}
 		}
-		heapSizes[k] = heap()
+		heapSizes[i] = heapBytes()
 	}
 	// Memory that is allocated only once, or that other tests leave to the garbage collector, appears in only one of
 	// the two intervals between the measurements. Memory that the cells leave appears in both, so the smaller growth
 	// counts.
-	grown, cells := min(heapSizes[1]-heapSizes[0], heapSizes[2]-heapSizes[1]), cellCounts[2]-cellCounts[1]
-	if t.Logf("%d cells left %d bytes", cells, grown); grown > int64(cells)*1500 {
-		t.Errorf("%d cells left %d bytes in each half", cells, grown)
+	growth, cells := min(heapSizes[1]-heapSizes[0], heapSizes[2]-heapSizes[1]), cellCounts[2]-cellCounts[1]
+	if t.Logf("%d cells left %d bytes", cells, growth); growth > int64(cells)*1500 {
+		t.Errorf("%d cells left %d bytes in each half", cells, growth)
 	}
 }
 
@@ -263,16 +263,16 @@ func TestCommands(t *testing.T) {
 func TestInput(t *testing.T) {
 	s := openSession(t, nil)
 	run(s, "import \"fmt\"")
-	p := &outputRecorder{reply: func(prompt string) (string, error) { return "12 b", nil }}
-	testkit.Equal(t, outcome(s.Run("Cell 2", "Input(\"? \")", p), p), "→12 b")
-	testkit.Equal(t, outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p),
-		p), "stdout: 13 b\n")
-	p = &outputRecorder{reply: p.reply}
-	testkit.Equal(t, outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", p),
-		p), "stderr: fmt.Scan: unexpected newline\n→12")
+	output := &outputRecorder{reply: func(prompt string) (string, error) { return "12 b", nil }}
+	testkit.Equal(t, outcome(s.Run("Cell 2", "Input(\"? \")", output), output), "→12 b")
+	testkit.Equal(t, outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", output),
+		output), "stdout: 13 b\n")
+	output = &outputRecorder{reply: output.reply}
+	testkit.Equal(t, outcome(s.Run("Cell 4", "var s string\nfmt.Scanln(&i, &s, &i)\ni", output),
+		output), "stderr: fmt.Scan: unexpected newline\n→12")
 }
 
-// TestComplete checks which names are suggested at the end of cells.
+// TestComplete checks which completions are suggested at the end of cells.
 func TestComplete(t *testing.T) {
 	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
@@ -353,19 +353,19 @@ var (
 )
 
 // scriptCells returns the cells of the test with the given name in scripts.
-func scriptCells(t *testing.T, name string) (out []scriptCell) {
+func scriptCells(t *testing.T, name string) (cells []scriptCell) {
 	t.Helper()
 	_, text, found := strings.Cut("\n"+scripts, "\n## "+name+"\n")
 	if !found {
 		t.Fatalf("no script %s", name)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
-	begin := 0
-	for _, m := range cellEnd.FindAllStringSubmatchIndex(text+"\n", -1) {
-		out = append(out, scriptCell{text[begin:m[0]], unescape.Replace(text[m[2]:m[3]])})
-		begin = m[1]
+	start := 0
+	for _, match := range cellEnd.FindAllStringSubmatchIndex(text+"\n", -1) {
+		cells = append(cells, scriptCell{text[start:match[0]], unescape.Replace(text[match[2]:match[3]])})
+		start = match[1]
 	}
-	return out
+	return cells
 }
 
 // checkCells runs cells and compares the result of each with the expected one.
