@@ -11,13 +11,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestBackend runs a solve of a cell through a launcher that never ends by itself, and interrupts the cell. The
-// progress of the ranks must be shown, the launcher must be terminated, and the next cell must run.
-func TestBackend(t *testing.T) {
+// TestInterruptOfRanks runs a solve of a cell through a launcher that never ends by itself, and interrupts the cell.
+// The progress of the ranks must be shown, the launcher must be terminated, and the next cell must run.
+func TestInterruptOfRanks(t *testing.T) {
 	dir := t.TempDir()
 	launcher := filepath.Join(dir, "mpirun")
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap ': >%s/ended; exit 1' TERM\n: "+
-		">%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
+		">%s/started\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
 	testkit.OK(t, os.WriteFile(launcher, []byte(script), 0o755))
 	c := startKernel(t)
 	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/krrlab/ranks/remote")
@@ -25,20 +25,21 @@ lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{
 	Backend: &remote.Backend{Ranks: 2, Launcher: %q, Program: "/bin/true"}})
 if err != nil { panic(err) }`, launcher))
 	id := c.send(c.shell, "execute_request", map[string]any{"code": "lab.Solve(ctx)"})
-	awaitFile(t, filepath.Join(dir, "begun"))
-	shown := false
-	for limit := time.After(3 * time.Minute); !shown; { // until the progress that the ranks report is shown
+	awaitFile(t, filepath.Join(dir, "started"))
+	isShown := false
+	for limit := time.After(3 * time.Minute); !isShown; { // until the progress that the ranks report is shown
 		select {
-		case m := <-c.published:
-			shown = strings.Contains(string(m.Content), "solve: iteration 7")
+		case message := <-c.published:
+			isShown = strings.Contains(string(message.Content), "solve: iteration 7")
 		case <-limit:
 			t.Fatal("no progress is shown")
 		}
 	}
 	c.interrupt <- os.Interrupt
-	r := contentOf(c.wait(c.answers[c.shell], "execute_reply"))
-	if got := c.publishedFor(id); r["status"] != "error" || !strings.Contains(fmt.Sprint(r["evalue"]), "canceled") {
-		t.Errorf("%v: %s", r, got)
+	reply := contentOf(c.wait(c.answers[c.shell], "execute_reply"))
+	got := c.publishedFor(id)
+	if reply["status"] != "error" || !strings.Contains(fmt.Sprint(reply["evalue"]), "canceled") {
+		t.Errorf("%v: %s", reply, got)
 	}
 	awaitFile(t, filepath.Join(dir, "ended"))
 	if got, _ := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {

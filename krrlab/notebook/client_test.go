@@ -22,33 +22,33 @@ type client struct {
 	t                            testing.TB
 	conn                         jupyter.Connection
 	shell, control, stdin, iopub *zmtp.Conn
-	published                    chan *jupyter.Message // messages of iopub
-	answers                      map[*zmtp.Conn]chan *jupyter.Message
-	ended                        chan error     // receives the result of the kernel
-	interrupt                    chan os.Signal // interrupts the kernel
+	published                    chan *jupyter.Message                // messages of iopub
+	answers                      map[*zmtp.Conn]chan *jupyter.Message // received messages, by the other connections
+	ended                        chan error                           // delivers the result of ServeKernel
+	interrupt                    chan os.Signal                       // a signal on this channel interrupts the kernel
 }
 
 // freePorts returns n ports on which nothing listens.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
-	var out []int
+	var ports []int
 	for range n {
-		l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
-		defer l.Close()
-		out = append(out, l.Addr().(*net.TCPAddr).Port)
+		listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
+		defer listener.Close()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}
-	return out
+	return ports
 }
 
 // newConnection writes a connection file with free ports, and returns the connection and the path of the file.
 func newConnection(t testing.TB) (jupyter.Connection, string) {
-	p := freePorts(t, 5)
-	c := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key",
-		ShellPort: p[0], IOPubPort: p[1], StdinPort: p[2], ControlPort: p[3], HBPort: p[4]}
-	js := testkit.Must(json.Marshal(c))
+	ports := freePorts(t, 5)
+	connection := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key",
+		ShellPort: ports[0], IOPubPort: ports[1], StdinPort: ports[2], ControlPort: ports[3], HBPort: ports[4]}
+	content := testkit.Must(json.Marshal(connection))
 	name := filepath.Join(t.TempDir(), "connection.json")
-	testkit.OK(t, os.WriteFile(name, js, 0o600))
-	return c, name
+	testkit.OK(t, os.WriteFile(name, content, 0o600))
+	return connection, name
 }
 
 // startKernel runs a kernel in this process and connects a client to it.
@@ -68,16 +68,16 @@ func startKernel(t testing.TB) *client {
 	return c
 }
 
-// connect opens the sockets and waits until the kernel publishes.
+// connect opens the connections and waits until the kernel has accepted the subscription to its publications.
 func (c *client) connect() {
 	id := fmt.Sprintf("client-%p", c)
-	for _, x := range []struct {
-		conn    **zmtp.Conn
-		typ, id string
-		port    int
+	for _, socket := range []struct {
+		conn           **zmtp.Conn
+		socketType, id string
+		port           int
 	}{{&c.shell, "DEALER", id, c.conn.ShellPort}, {&c.control, "DEALER", id, c.conn.ControlPort}, {&c.stdin, "DEALER",
 		id, c.conn.StdinPort}, {&c.iopub, "SUB", "", c.conn.IOPubPort}} {
-		*x.conn = c.dial(x.typ, x.id, x.port)
+		*socket.conn = c.dial(socket.socketType, socket.id, socket.port)
 	}
 	testkit.OK(c.t, c.iopub.Send([]byte{1})) // subscribes to all topics
 	c.answers = map[*zmtp.Conn]chan *jupyter.Message{}
@@ -89,74 +89,74 @@ func (c *client) connect() {
 }
 
 // dial connects to a port of the kernel, which may not listen yet.
-func (c *client) dial(typ, id string, port int) *zmtp.Conn {
+func (c *client) dial(socketType, id string, port int) *zmtp.Conn {
 	c.t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := zmtp.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port), typ, id)
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := zmtp.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port), socketType, id)
 		if err == nil {
 			return conn
 		}
-		if time.Now().After(end) {
+		if time.Now().After(deadline) {
 			c.t.Fatal(err)
 		}
 	}
 }
 
-// receiveAll returns a channel with the messages that a socket receives.
-func (c *client) receiveAll(s *zmtp.Conn) chan *jupyter.Message {
-	out := make(chan *jupyter.Message, 100000)
+// receiveAll returns a channel with the messages that a connection receives.
+func (c *client) receiveAll(conn *zmtp.Conn) chan *jupyter.Message {
+	messages := make(chan *jupyter.Message, 100000)
 	go func() {
 		for {
-			frames, err := s.Recv()
+			frames, err := conn.Recv()
 			if err != nil {
 				return
 			}
-			if m, err := jupyter.Decode(frames, []byte(c.conn.Key)); err == nil {
-				out <- m
+			if message, err := jupyter.Decode(frames, []byte(c.conn.Key)); err == nil {
+				messages <- message
 			}
 		}
 	}()
-	return out
+	return messages
 }
 
 // wait returns the next message of a type, or ends the test after three minutes.
-func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
+func (c *client) wait(from chan *jupyter.Message, messageType string) *jupyter.Message {
 	c.t.Helper()
 	limit := time.After(3 * time.Minute)
 	for {
 		select {
-		case m := <-from:
-			if m.Header.Type == typ {
-				return m
+		case message := <-from:
+			if message.Header.Type == messageType {
+				return message
 			}
 		case <-limit:
-			c.t.Fatalf("no %s came", typ)
+			c.t.Fatalf("no %s came", messageType)
 		}
 	}
 }
 
 // send sends a request and returns its message id.
-func (c *client) send(s *zmtp.Conn, typ string, content any) string {
+func (c *client) send(conn *zmtp.Conn, messageType string, content any) string {
 	c.t.Helper()
-	frames := testkit.Must(jupyter.Encode(nil, typ, "session", nil, content, []byte(c.conn.Key)))
-	testkit.OK(c.t, s.Send(frames...))
-	var h jupyter.Header
-	testkit.OK(c.t, json.Unmarshal(frames[2], &h))
-	return h.ID
+	frames := testkit.Must(jupyter.Encode(nil, messageType, "session", nil, content, []byte(c.conn.Key)))
+	testkit.OK(c.t, conn.Send(frames...))
+	var header jupyter.Header
+	testkit.OK(c.t, json.Unmarshal(frames[2], &header))
+	return header.ID
 }
 
 // request sends a request on the shell channel and returns the content of its reply.
-func (c *client) request(typ string, content any) map[string]any {
+func (c *client) request(requestName string, content any) map[string]any {
 	c.t.Helper()
-	c.send(c.shell, typ+"_request", content)
-	return contentOf(c.wait(c.answers[c.shell], typ+"_reply"))
+	c.send(c.shell, requestName+"_request", content)
+	return contentOf(c.wait(c.answers[c.shell], requestName+"_reply"))
 }
 
 // contentOf returns the content of a message.
-func contentOf(m *jupyter.Message) map[string]any {
-	var out map[string]any
-	_ = json.Unmarshal(m.Content, &out)
-	return out
+func contentOf(message *jupyter.Message) map[string]any {
+	var content map[string]any
+	_ = json.Unmarshal(message.Content, &content)
+	return content
 }
 
 // run runs a cell. It returns the messages published for the cell, in order and on one line, and the content of the
@@ -164,8 +164,8 @@ func contentOf(m *jupyter.Message) map[string]any {
 func (c *client) run(code string, more ...map[string]any) (string, map[string]any) {
 	c.t.Helper()
 	content := map[string]any{"code": code, "allow_stdin": true}
-	for _, m := range more {
-		maps.Copy(content, m)
+	for _, fields := range more {
+		maps.Copy(content, fields)
 	}
 	id := c.send(c.shell, "execute_request", content)
 	reply := contentOf(c.wait(c.answers[c.shell], "execute_reply"))
@@ -175,43 +175,43 @@ func (c *client) run(code string, more ...map[string]any) (string, map[string]an
 // publishedFor collects the messages published for a request until the kernel is idle.
 func (c *client) publishedFor(id string) string {
 	c.t.Helper()
-	var out []string
+	var texts []string
 	limit := time.After(3 * time.Minute)
 	for {
 		select {
-		case m := <-c.published:
+		case message := <-c.published:
 			var parent jupyter.Header
-			_ = json.Unmarshal(m.Parent, &parent)
+			_ = json.Unmarshal(message.Parent, &parent)
 			if parent.ID != id {
 				continue
 			}
-			f := contentOf(m)
-			switch m.Header.Type {
+			content := contentOf(message)
+			switch message.Header.Type {
 			case "status":
-				if f["execution_state"] == "idle" {
-					return strings.Join(out, "|")
+				if content["execution_state"] == "idle" {
+					return strings.Join(texts, "|")
 				}
-				out = append(out, fmt.Sprint(f["execution_state"]))
+				texts = append(texts, fmt.Sprint(content["execution_state"]))
 			case "stream":
-				out = append(out, fmt.Sprint(f["name"], " ", f["text"]))
+				texts = append(texts, fmt.Sprint(content["name"], " ", content["text"]))
 			case "execute_result", "display_data", "update_display_data":
-				text := f["data"].(map[string]any)["text/plain"]
+				text := content["data"].(map[string]any)["text/plain"]
 				id := ""
-				if tr, ok := f["transient"].(map[string]any); ok && tr["display_id"] != nil {
-					id = fmt.Sprint("#", tr["display_id"])
+				if transient, ok := content["transient"].(map[string]any); ok && transient["display_id"] != nil {
+					id = fmt.Sprint("#", transient["display_id"])
 				}
-				out = append(out, fmt.Sprint(m.Header.Type, id, " ", text))
+				texts = append(texts, fmt.Sprint(message.Header.Type, id, " ", text))
 			case "error":
-				out = append(out, fmt.Sprint("error ", f["ename"]))
+				texts = append(texts, fmt.Sprint("error ", content["ename"]))
 			case "clear_output":
-				out = append(out, fmt.Sprint("clear_output ", f["wait"]))
+				texts = append(texts, fmt.Sprint("clear_output ", content["wait"]))
 			case "execute_input":
-				out = append(out, fmt.Sprint("in ", f["execution_count"]))
+				texts = append(texts, fmt.Sprint("in ", content["execution_count"]))
 			default:
-				out = append(out, m.Header.Type)
+				texts = append(texts, message.Header.Type)
 			}
 		case <-limit:
-			c.t.Fatalf("the kernel is not idle; so far: %q", out)
+			c.t.Fatalf("the kernel is not idle; so far: %q", texts)
 		}
 	}
 }

@@ -64,9 +64,10 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 	return []byte(plots.KeepLastScript(out.String())), nil
 }
 
-// addCells adds the cells of a notebook to a page. If the first cell has a heading, it becomes the title.
+// addCells adds the cells of a notebook to a page. If the first cell is Markdown with a heading of
+// the first level, this heading becomes the title of the page.
 func (p *htmlPage) addCells(cells any) error {
-	b, err := json.Marshal(cells) // gives the outputs of this run the same types as those read from the file
+	encoded, err := json.Marshal(cells) // gives the outputs of this run the same types as those read from the file
 	if err != nil {
 		return err
 	}
@@ -76,22 +77,22 @@ func (p *htmlPage) addCells(cells any) error {
 		Count   any              `json:"execution_count"`
 		Outputs []map[string]any `json:"outputs"`
 	}
-	if err := json.Unmarshal(b, &saved); err != nil {
+	if err := json.Unmarshal(encoded, &saved); err != nil {
 		return err
 	}
-	for _, c := range saved {
-		cell := pageCell{Code: joinLines(c.Source), Number: c.Count}
-		switch c.Type {
+	for _, savedCell := range saved {
+		cell := pageCell{Code: joinLines(savedCell.Source), Number: savedCell.Count}
+		switch savedCell.Type {
 		case "markdown":
-			if m := firstHeading.FindStringSubmatch(cell.Code); m != nil && len(p.Cells) == 0 {
-				p.Title = m[1]
+			if heading := firstHeading.FindStringSubmatch(cell.Code); heading != nil && len(p.Cells) == 0 {
+				p.Title = heading[1]
 			}
 			if cell.Markdown, err = markdown(cell.Code); err != nil {
 				return err
 			}
 		case "code":
-			for _, o := range c.Outputs {
-				cell.Outputs = append(cell.Outputs, outputOnPage(o))
+			for _, output := range savedCell.Outputs {
+				cell.Outputs = append(cell.Outputs, outputOnPage(output))
 			}
 		}
 		p.Cells = append(p.Cells, cell)
@@ -100,20 +101,20 @@ func (p *htmlPage) addCells(cells any) error {
 }
 
 // outputOnPage returns an output of a notebook file in the form that a page shows.
-func outputOnPage(o map[string]any) pageOutput {
-	switch o["output_type"] {
+func outputOnPage(output map[string]any) pageOutput {
+	switch output["output_type"] {
 	case "stream":
-		name, _ := o["name"].(string)
-		return pageOutput{Text: stripANSI(joinLines(o["text"])), Class: name}
+		name, _ := output["name"].(string)
+		return pageOutput{Text: stripANSI(joinLines(output["text"])), Class: name}
 	case "error":
 		var lines []string
-		traceback, _ := o["traceback"].([]any)
+		traceback, _ := output["traceback"].([]any)
 		for _, line := range traceback {
 			lines = append(lines, fmt.Sprint(line))
 		}
 		return pageOutput{Text: stripANSI(strings.Join(lines, "\n")), Class: "error"}
 	}
-	data, _ := o["data"].(map[string]any)
+	data, _ := output["data"].(map[string]any)
 	return richestOutput(data)
 }
 
@@ -129,9 +130,9 @@ func stripANSI(s string) string { return ansiCode.ReplaceAllString(s, "") }
 // richestOutput returns the most expressive representation of a value: HTML, SVG, PNG, JPEG, Markdown, LaTeX or plain
 // text, in this order.
 func richestOutput(data map[string]any) pageOutput {
-	valueOf := func(mime string) string { return joinLines(data[mime]) }
+	valueOfType := func(mime string) string { return joinLines(data[mime]) }
 	for _, mime := range []string{display.MIMETypeHTML, display.MIMETypeSVG} {
-		if s := valueOf(mime); s != "" {
+		if s := valueOfType(mime); s != "" {
 			if i := strings.Index(s, "<svg"); mime == display.MIMETypeSVG && i > 0 {
 				s = s[i:] // omit an XML declaration, which is invalid within HTML
 			}
@@ -139,33 +140,33 @@ func richestOutput(data map[string]any) pageOutput {
 		}
 	}
 	for _, mime := range []string{display.MIMETypePNG, display.MIMETypeJPEG} {
-		if s := strings.Join(strings.Fields(valueOf(mime)), ""); s != "" {
+		if s := strings.Join(strings.Fields(valueOfType(mime)), ""); s != "" {
 			return pageOutput{HTML: template.HTML(`<img alt="picture" src="data:` + mime + `;base64,` +
 				template.HTMLEscapeString(s) + `">`)}
 		}
 	}
-	if s := valueOf(display.MIMETypeMarkdown); s != "" {
+	if s := valueOfType(display.MIMETypeMarkdown); s != "" {
 		if converted, err := markdown(s); err == nil {
 			return pageOutput{HTML: converted}
 		}
 	}
-	if s := valueOf(display.MIMETypeLatex); s != "" {
+	if s := valueOfType(display.MIMETypeLatex); s != "" {
 		return pageOutput{Text: s}
 	}
-	return pageOutput{Text: stripANSI(valueOf(display.MIMETypeText))}
+	return pageOutput{Text: stripANSI(valueOfType(display.MIMETypeText))}
 }
 
 // converter converts the Markdown of GitHub with formulas to HTML. HTML in the text is kept.
 var converter = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
-	// a priority after code spans, and before links and emphasis
+	// The priority 150 is after that of code spans, and before those of links and emphasis.
 	goldmark.WithParserOptions(parser.WithAutoHeadingID(),
 		parser.WithInlineParsers(util.Prioritized(formulaParser{}, 150))))
 
 // markdown converts Markdown to HTML.
 func markdown(src string) (template.HTML, error) {
-	var b bytes.Buffer
-	err := converter.Convert([]byte(src), &b)
-	return template.HTML(b.String()), err
+	var converted bytes.Buffer
+	err := converter.Convert([]byte(src), &converted)
+	return template.HTML(converted.String()), err
 }
 
 // formulaParser is a parser of formulas, $x_i$ and $$x_i$$, whose contents must not be read as Markdown.
@@ -187,8 +188,8 @@ var formulaPattern = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `
 func (formulaParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, position := block.Position()
 	var ahead []byte
-	for l, _ := block.PeekLine(); l != nil && len(ahead) < maxFormula; l, _ = block.PeekLine() {
-		ahead = append(ahead, l[:min(len(l), maxFormula-len(ahead))]...)
+	for nextLine, _ := block.PeekLine(); nextLine != nil && len(ahead) < maxFormula; nextLine, _ = block.PeekLine() {
+		ahead = append(ahead, nextLine[:min(len(nextLine), maxFormula-len(ahead))]...)
 		block.AdvanceLine()
 	}
 	block.SetPosition(line, position)
@@ -198,11 +199,11 @@ func (formulaParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.
 	}
 	block.Advance(len(match))
 	if math := mathML(string(match)); math != "" {
-		s := ast.NewString([]byte(math))
-		s.SetCode(true) // write without escaping
-		return s
+		node := ast.NewString([]byte(math))
+		node.SetCode(true) // write without escaping
+		return node
 	}
-	s := ast.NewString(match)
-	s.SetRaw(true)
-	return s
+	node := ast.NewString(match)
+	node.SetRaw(true)
+	return node
 }

@@ -20,24 +20,24 @@ func TestStreamWithoutName(t *testing.T) {
 func TestHTMLPage(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "a.html")
-	write := func(cells string) {
+	writeNotebookWith := func(cells string) {
 		testkit.OK(t, os.WriteFile(file, []byte(`{"cells":[`+cells+`],"metadata":{},"nbformat":4,"nbformat_minor":5}`),
 			0o600))
 	}
-	code := func(src string) string {
+	codeCell := func(src string) string {
 		return `{"cell_type":"code","metadata":{},"outputs":[],"execution_count":null,"source":` + src + `}`
 	}
-	write(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` +
+	writeNotebookWith(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` +
 		"`$x_1$`" + `\n\n","$$\\sum_i\nx_i$$\n\n| a | b |\n|---|---|\n| 1 | $x_j$ |\n\n$\\unknown<x$\n"]},` +
-		code(`["import \"github.com/krrlab/lab/plots\"\n","fmt.Println(\"a < b\")\n","plots.Convergence(\"one\", 0, plots.Series{Y: []float64{1, 0.1}})"]`) + `,` +
-		code(`"plots.Convergence(\"two\", 0, plots.Series{Y: []float64{1, 0.1}})"`) + `,` + code(`"panic(\"<here>\")"`))
+		codeCell(`["import \"github.com/krrlab/lab/plots\"\n","fmt.Println(\"a < b\")\n","plots.Convergence(\"one\", 0, plots.Series{Y: []float64{1, 0.1}})"]`) + `,` +
+		codeCell(`"plots.Convergence(\"two\", 0, plots.Series{Y: []float64{1, 0.1}})"`) + `,` + codeCell(`"panic(\"<here>\")"`))
 	before, _ := os.ReadFile(file)
 	testkit.Fails(t, Run(t.Context(), file, "", &Options{HTML: page}), "<here>")
 	if after, _ := os.ReadFile(file); string(after) != string(before) {
 		t.Error("the notebook was changed")
 	}
-	b := testkit.Must(os.ReadFile(page))
-	got := string(b)
+	content := testkit.Must(os.ReadFile(page))
+	got := string(content)
 	testkit.Contains(t, got,
 		"<title>The *title*</title>", "<em>title</em>",
 		"<math><mrow><msub><mi>a</mi><mi>i</mi></msub><mo>&lt;</mo><msub><mi>b</mi><mi>i</mi></msub></mrow></math> and <em>so</em> $5 or 6, <code>$x_1$</code>",
@@ -45,10 +45,10 @@ func TestHTMLPage(t *testing.T) {
 		"<span>[1]</span><pre>import &#34;github.com/krrlab/lab/plots&#34;\nfmt.Println(&#34;a &lt; b&#34;)",
 		`<pre class="stdout">a &lt; b`, `<figure class="krr-figure">`, `<pre class="error">`, "&lt;here&gt;",
 	)
-	if n := strings.Count(got, "class Panel"); n != 1 || strings.Contains(got, "\x1b") {
-		t.Errorf("%d scripts, or colors of a terminal", n)
+	if scriptCount := strings.Count(got, "class Panel"); scriptCount != 1 || strings.Contains(got, "\x1b") {
+		t.Errorf("%d scripts, or colors of a terminal", scriptCount)
 	}
-	if i := strings.Index(got, "class Panel"); i < strings.LastIndex(got, `class="krr-figure"`) {
+	if scriptStart := strings.Index(got, "class Panel"); scriptStart < strings.LastIndex(got, `class="krr-figure"`) {
 		t.Error("the script stands before a figure")
 	}
 }

@@ -48,7 +48,7 @@ func (s KernelSpec) check(advice string) error {
 	if !validName.MatchString(s.Name) {
 		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
 	}
-	b, err := os.ReadFile(s.file())
+	content, err := os.ReadFile(s.file())
 	if s.Force || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (s KernelSpec) check(advice string) error {
 		Argv        []string
 		DisplayName string `json:"display_name"`
 	}
-	if err == nil && json.Unmarshal(b, &existing) == nil && len(existing.Argv) == 3 && existing.Argv[1] == "kernel" &&
-		existing.Argv[2] == "{connection_file}" {
+	if err == nil && json.Unmarshal(content, &existing) == nil && len(existing.Argv) == 3 &&
+		existing.Argv[1] == "kernel" && existing.Argv[2] == "{connection_file}" {
 		return nil
 	}
 	return fmt.Errorf("%s is another kernel (%q), not krrlab's: %s, or use --force", s.file(), existing.DisplayName,
@@ -101,8 +101,8 @@ func UninstallKernel(s KernelSpec) (string, error) {
 	} else if err != nil {
 		return "", fmt.Errorf("cannot remove the kernel: %w", err)
 	}
-	if b, err := os.ReadFile(s.script()); err == nil && string(b) == hideTabArrows {
-		_ = os.Remove(s.script()) // if it remains, so does the folder
+	if script, err := os.ReadFile(s.script()); err == nil && string(script) == hideTabArrows {
+		_ = os.Remove(s.script()) // after an error, the folder remains, too
 	}
 	if os.Remove(s.dir()) != nil {
 		return s.file(), nil

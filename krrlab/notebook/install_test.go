@@ -33,52 +33,52 @@ func TestKernelNamesWithDots(t *testing.T) {
 // TestInstallKeepsOtherKernels checks that InstallKernel and UninstallKernel refuse to replace kernels of other
 // programs without Force, and that UninstallKernel removes only the files of the kernel itself.
 func TestInstallKeepsOtherKernels(t *testing.T) {
-	s := KernelSpec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
-	file, logo := filepath.Join(s.dir(), "kernel.json"), filepath.Join(s.dir(), "logo-64x64.png")
-	testkit.OK(t, os.MkdirAll(s.dir(), 0o755))
+	spec := KernelSpec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
+	file, logo := filepath.Join(spec.dir(), "kernel.json"), filepath.Join(spec.dir(), "logo-64x64.png")
+	testkit.OK(t, os.MkdirAll(spec.dir(), 0o755))
 	for _, other := range []string{
 		`{"argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python\n3"}`,
 		`{"argv": ["other", "kernel", "start"]}`, `{"argv": ["gophernotes", "{connection_file}"]}`, "{", "",
 	} {
-		s.Force = false
+		spec.Force = false
 		for _, name := range []string{file, logo} {
 			testkit.OK(t, os.WriteFile(name, []byte(other), 0o644))
 		}
-		for operation, f := range map[string]func(KernelSpec) (string, error){"install": InstallKernel,
+		for operation, execute := range map[string]func(KernelSpec) (string, error){"install": InstallKernel,
 			"uninstall": UninstallKernel} {
-			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") ||
+			if _, err := execute(spec); err == nil || !strings.Contains(err.Error(), file+" is another kernel") ||
 				!strings.Contains(err.Error(), "--force") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s over %s: %v", operation, other, err)
 			}
-			if b, err := os.ReadFile(file); err != nil || string(b) != other {
-				t.Errorf("%s: %q, %v, was %s", operation, b, err, other)
+			if content, err := os.ReadFile(file); err != nil || string(content) != other {
+				t.Errorf("%s: %q, %v, was %s", operation, content, err, other)
 			}
 		}
-		s.Force = true
-		if _, err := InstallKernel(s); err != nil {
+		spec.Force = true
+		if _, err := InstallKernel(spec); err != nil {
 			t.Error(err)
 		}
-		s.Force = false
-		if _, err := InstallKernel(s); err != nil { // a kernel of this program may be replaced
+		spec.Force = false
+		if _, err := InstallKernel(spec); err != nil { // a kernel of this program may be replaced
 			t.Error(err)
 		}
-		if removed, err := UninstallKernel(s); err != nil || removed != file {
+		if removed, err := UninstallKernel(spec); err != nil || removed != file {
 			t.Errorf("removed %s, %v", removed, err)
 		}
-		if b, err := os.ReadFile(logo); err != nil || string(b) != other {
-			t.Errorf("the file of another program is %q, %v, want %q", b, err, other)
+		if content, err := os.ReadFile(logo); err != nil || string(content) != other {
+			t.Errorf("the file of another program is %q, %v, want %q", content, err, other)
 		}
 	}
 	testkit.OK(t, os.Remove(logo))
-	testkit.Must(InstallKernel(s))
-	testkit.OK(t, os.WriteFile(s.script(), []byte("another"), 0o644))
-	if removed, err := UninstallKernel(s); err != nil || removed != file {
+	testkit.Must(InstallKernel(spec))
+	testkit.OK(t, os.WriteFile(spec.script(), []byte("another"), 0o644))
+	if removed, err := UninstallKernel(spec); err != nil || removed != file {
 		t.Errorf("removed %s, %v", removed, err)
 	}
-	testkit.OK(t, os.Remove(s.script()))
-	testkit.Must(InstallKernel(s))
-	if removed, err := UninstallKernel(s); err != nil || removed != s.dir() {
+	testkit.OK(t, os.Remove(spec.script()))
+	testkit.Must(InstallKernel(spec))
+	if removed, err := UninstallKernel(spec); err != nil || removed != spec.dir() {
 		t.Errorf("removed %s, %v", removed, err)
 	}
-	testkit.Fails(t, testkit.ErrOf(UninstallKernel(s)), "no kernel")
+	testkit.Fails(t, testkit.ErrOf(UninstallKernel(spec)), "no kernel")
 }

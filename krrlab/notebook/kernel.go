@@ -24,7 +24,7 @@ type Options struct {
 // ServeKernel is a Jupyter kernel: it serves the front end that wrote the connection file, until the front end requests
 // a shutdown or ctx ends.
 func ServeKernel(ctx context.Context, connectionFile string, o *Options) error {
-	c, err := jupyter.ReadConnection(connectionFile)
+	connection, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {
 		return err
 	}
@@ -33,24 +33,24 @@ func ServeKernel(ctx context.Context, connectionFile string, o *Options) error {
 		return err
 	}
 	defer s.Close()
-	srv, err := jupyter.Listen(c, language{s, o.Version})
+	server, err := jupyter.Listen(connection, language{s, o.Version})
 	if err != nil {
 		return err
 	}
-	defer srv.Close()
-	stop := make(chan struct{})
-	defer close(stop)
+	defer server.Close()
+	ended := make(chan struct{})
+	defer close(ended)
 	go func() {
 		for {
 			select {
 			case <-o.Interrupt:
-				srv.Interrupt()
-			case <-stop:
+				server.Interrupt()
+			case <-ended:
 				return
 			}
 		}
 	}()
-	return srv.Serve(ctx)
+	return server.Serve(ctx)
 }
 
 // language implements jupyter.Language for a session.

@@ -14,12 +14,13 @@ import (
 func TestExecute(t *testing.T) {
 	c := startKernel(t)
 	info := c.request("kernel_info", map[string]any{})
-	if lang := info["language_info"].(map[string]any); info["implementation"] != "krrlab" || lang["name"] != "go" ||
-		lang["file_extension"] != ".go" || info["banner"] == "" {
+	language := info["language_info"].(map[string]any)
+	if info["implementation"] != "krrlab" || language["name"] != "go" ||
+		language["file_extension"] != ".go" || info["banner"] == "" {
 		t.Errorf("kernel_info: %v", info)
 	}
-	for i, x := range []struct {
-		code, want, status string
+	for i, cell := range []struct {
+		code, wantPublished, wantStatus string
 	}{
 		{"import (\"fmt\"; \"os\")", "", "ok"},
 		{"x := 3\nx", "|execute_result 3", "ok"},
@@ -30,12 +31,13 @@ func TestExecute(t *testing.T) {
 		{"panic(\"p\")", "|error Panic", "error"},
 		{"x", "|execute_result 3", "ok"},
 	} {
-		got, reply := c.run(x.code)
-		if want := fmt.Sprintf("busy|in %d%s", i+1, x.want); strings.Replace(got, "stream ", "", -1) != want {
-			t.Errorf("%s: %q, want %q", x.code, got, want)
+		got, reply := c.run(cell.code)
+		want := fmt.Sprintf("busy|in %d%s", i+1, cell.wantPublished)
+		if strings.Replace(got, "stream ", "", -1) != want {
+			t.Errorf("%s: %q, want %q", cell.code, got, want)
 		}
-		if reply["status"] != x.status || reply["execution_count"] != float64(i+1) {
-			t.Errorf("%s: %v, want status %s of cell %d", x.code, reply, x.status, i+1)
+		if reply["status"] != cell.wantStatus || reply["execution_count"] != float64(i+1) {
+			t.Errorf("%s: %v, want status %s of cell %d", cell.code, reply, cell.wantStatus, i+1)
 		}
 	}
 	got, reply := c.run("y := x + 1\ny", map[string]any{"silent": true,
@@ -55,19 +57,20 @@ func TestHeartbeat(t *testing.T) {
 	c := startKernel(t)
 	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
 	c.wait(c.published, "execute_input")
-	hb := c.dial("REQ", "", c.conn.HBPort)
-	defer hb.Close()
+	heartbeat := c.dial("REQ", "", c.conn.HBPort)
+	defer heartbeat.Close()
 	for i := range 5 {
 		want := fmt.Sprintf("ping %d", i)
-		testkit.OK(t, hb.Send(nil, []byte(want)))
-		if m, err := hb.Recv(); err != nil || len(m) != 2 || len(m[0]) != 0 || string(m[1]) != want {
-			t.Fatalf("heartbeat %q, %v, want %q", m, err, want)
+		testkit.OK(t, heartbeat.Send(nil, []byte(want)))
+		frames, err := heartbeat.Recv()
+		if err != nil || len(frames) != 2 || len(frames[0]) != 0 || string(frames[1]) != want {
+			t.Fatalf("heartbeat %q, %v, want %q", frames, err, want)
 		}
 	}
 	c.send(c.control, "interrupt_request", map[string]any{})
 	c.wait(c.answers[c.control], "interrupt_reply")
-	if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
-		t.Errorf("%v, want it interrupted", r)
+	if reply := contentOf(c.wait(c.answers[c.shell], "execute_reply")); reply["ename"] != "Interrupted" {
+		t.Errorf("%v, want it interrupted", reply)
 	}
 }
 
@@ -83,11 +86,11 @@ func TestInterrupts(t *testing.T) {
 		} else {
 			c.send(c.control, "interrupt_request", map[string]any{})
 		}
-		if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
-			t.Fatalf("interrupt %d: %v", i, r)
+		if reply := contentOf(c.wait(c.answers[c.shell], "execute_reply")); reply["ename"] != "Interrupted" {
+			t.Fatalf("interrupt %d: %v", i, reply)
 		}
-		if got, r := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {
-			t.Fatalf("after interrupt %d: %q, %v", i, got, r)
+		if got, reply := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {
+			t.Fatalf("after interrupt %d: %q, %v", i, got, reply)
 		}
 	}
 }
@@ -105,16 +108,16 @@ func TestInputAfterReconnect(t *testing.T) {
 	c.stdin = c.dial("DEALER", fmt.Sprintf("client-%p", c), c.conn.StdinPort)
 	c.wait(c.receiveAll(c.stdin), "input_request")
 	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
-	if r := contentOf(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "ok" {
-		t.Errorf("the reply to a cell that reads input is %v", r)
+	if reply := contentOf(c.wait(c.answers[c.shell], "execute_reply")); reply["status"] != "ok" {
+		t.Errorf("the reply to a cell that reads input is %v", reply)
 	}
 	if len(otherMessages) > 0 {
-		t.Error("another was asked")
+		t.Error("another client was asked")
 	}
 }
 
-// TestMonitor checks that the progress of a long solve is shown in one output, which is updated.
-func TestMonitor(t *testing.T) {
+// TestProgressLine checks that the progress of a long solve is shown in one output, which is updated.
+func TestProgressLine(t *testing.T) {
 	c := startKernel(t)
 	c.run("import (\"time\"; \"github.com/krrlab/lab/krrlab\"; \"github.com/krrlab/lab/krrlab/stage\")\np := Progress()")
 	got, _ := c.run("for i := 0; i < 20; i++ { p(krrlab.Event{Stage: stage.Solve, Iteration: i + 1, Residual: " +

@@ -11,13 +11,13 @@ import (
 // mathML converts a TeX formula, including its dollar signs, to MathML, which browsers show without a script. It
 // returns "" if the formula contains an unknown command or is malformed.
 func mathML(tex string) string {
-	display := strings.HasPrefix(tex, "$$")
+	isBlock := strings.HasPrefix(tex, "$$")
 	reader := &texReader{input: strings.Trim(tex, "$")}
 	body := reader.row("")
-	if reader.failed || reader.input != "" {
+	if reader.isInvalid || reader.input != "" {
 		return ""
 	}
-	if display {
+	if isBlock {
 		return `<math display="block">` + body + "</math>"
 	}
 	return "<math>" + body + "</math>"
@@ -25,8 +25,8 @@ func mathML(tex string) string {
 
 // TeX commands.
 var (
-	// texCharacters maps commands that denote a character to this character. Commands that are the name of an HTML
-	// entity for the same character are omitted; the value is "" if they are the name of one for a different character.
+	// texCharacters maps commands that denote a character to this character. A command that is also the name of an HTML
+	// entity for the same character is omitted. The value is "" if the entity is a different character.
 	texCharacters = map[string]string{
 		"epsilon": "ϵ", "varepsilon": "ε", "phi": "ϕ", "varphi": "φ", "ell": "ℓ", "infty": "∞", "partial": "∂",
 		"to": "→", "cdot": "⋅", "dots": "…", "ldots": "…", "cdots": "⋯", "|": "‖", "{": "{", "}": "}", "not": "",
@@ -38,7 +38,7 @@ var (
 	texNames = []string{"max", "min", "log", "ln", "exp", "cos", "sin", "det", "dim", "inf", "sup", "lim"}
 	// texAccents maps accents to their characters.
 	texAccents = map[string]string{"hat": "^", "tilde": "~", "bar": "‾", "vec": "→", "dot": "˙"}
-	// texDouble maps letters to double-struck ones.
+	// texDouble replaces letters by double-struck ones.
 	texDouble = strings.NewReplacer("R", "ℝ", "E", "𝔼", "N", "ℕ", "P", "ℙ", "Z", "ℤ")
 	// texStretch lists commands that stretch the following bracket.
 	texStretch = []string{"left", "right", "Bigl", "Bigr", "bigl", "bigr"}
@@ -46,11 +46,11 @@ var (
 
 // texReader converts TeX to MathML while it reads.
 type texReader struct {
-	input  string // text not read yet
-	failed bool   // the formula is malformed or has an unknown command
+	input     string // text not read yet
+	isInvalid bool   // the formula is malformed or has an unknown command
 }
 
-// nextToken reads a token: a character, or a command without its backslash. It skips spaces before it. At the end of
+// nextToken reads a token: a character, or a command without its backslash. It first skips spaces. At the end of
 // the input, the token is "".
 func (t *texReader) nextToken() (token string, isCommand bool) {
 	t.input = strings.TrimLeft(t.input, " \n")
@@ -73,23 +73,23 @@ func (t *texReader) nextToken() (token string, isCommand bool) {
 	return token, true
 }
 
-// row reads until end, which it skips, or the whole input if end is "", and returns an mrow element. The formula is
+// row returns an mrow element. It reads up to end and skips end, or reads the whole input if end is "". The formula is
 // malformed if end is missing.
 func (t *texReader) row(end string) string {
-	var b strings.Builder
+	var children strings.Builder
 	for {
 		t.input = strings.TrimLeft(t.input, " \n")
-		if t.input == "" || t.failed {
-			t.failed = t.failed || end != ""
+		if t.input == "" || t.isInvalid {
+			t.isInvalid = t.isInvalid || end != ""
 			break
 		}
 		if end != "" && strings.HasPrefix(t.input, end) {
 			t.input = t.input[len(end):]
 			break
 		}
-		b.WriteString(t.scripted())
+		children.WriteString(t.scripted())
 	}
-	return "<mrow>" + b.String() + "</mrow>"
+	return "<mrow>" + children.String() + "</mrow>"
 }
 
 // scripted reads an atom with its subscript and superscript.
@@ -144,10 +144,10 @@ func (t *texReader) atom() string {
 		return "<mfrac>" + t.argument() + t.argument() + "</mfrac>"
 	case "sqrt":
 		return "<msqrt>" + t.argument() + "</msqrt>"
-	case "rm": // {\rm text}
-		s, _, _ := strings.Cut(t.input, "}")
-		t.input = t.input[len(s):]
-		return `<mi mathvariant="normal">` + html.EscapeString(strings.TrimSpace(s)) + "</mi>"
+	case "rm": // as in {\rm text}, where the group ends the text
+		roman, _, _ := strings.Cut(t.input, "}")
+		t.input = t.input[len(roman):]
+		return `<mi mathvariant="normal">` + html.EscapeString(strings.TrimSpace(roman)) + "</mi>"
 	case "mathrm", "operatorname":
 		return `<mi mathvariant="normal">` + html.EscapeString(t.text()) + "</mi>"
 	case "text":
@@ -155,22 +155,22 @@ func (t *texReader) atom() string {
 	case "mathbb":
 		return "<mi>" + texDouble.Replace(html.EscapeString(t.text())) + "</mi>"
 	}
-	c := commandCharacter(token)
-	t.failed = t.failed || c == ""
-	return symbol(c)
+	char := commandCharacter(token)
+	t.isInvalid = t.isInvalid || char == ""
+	return symbol(char)
 }
 
 // commandCharacter returns the letter or operator that a command denotes, or "" if there is none.
 func commandCharacter(command string) string {
-	if c, ok := texCharacters[command]; ok {
-		return c
+	if char, ok := texCharacters[command]; ok {
+		return char
 	}
-	c := html.UnescapeString("&" + command + ";")
-	if r, n := utf8.DecodeRuneInString(c); n < len(c) ||
-		!unicode.In(r, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
+	char := html.UnescapeString("&" + command + ";")
+	if first, size := utf8.DecodeRuneInString(char); size < len(char) ||
+		!unicode.In(first, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
 		return ""
 	}
-	return c
+	return char
 }
 
 // argument reads an argument: an atom, or the first digit of a number.
@@ -190,7 +190,7 @@ func (t *texReader) character(c string) string {
 	case c == "{":
 		return t.row("}")
 	case c == "" || strings.Contains("}_^&%#", c):
-		t.failed = true
+		t.isInvalid = true
 		return ""
 	case c == "'":
 		return "<mo>′</mo>"
@@ -224,10 +224,10 @@ func symbol(s string) string {
 func (t *texReader) text() string {
 	t.input = strings.TrimLeft(t.input, " ")
 	if !strings.HasPrefix(t.input, "{") {
-		s, _ := t.nextToken()
-		return s
+		token, _ := t.nextToken()
+		return token
 	}
-	s, following, ok := strings.Cut(t.input[1:], "}")
-	t.failed, t.input = t.failed || !ok, following
-	return s
+	group, following, ok := strings.Cut(t.input[1:], "}")
+	t.isInvalid, t.input = t.isInvalid || !ok, following
+	return group
 }

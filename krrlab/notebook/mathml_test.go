@@ -50,8 +50,8 @@ func TestHostileFormulas(t *testing.T) {
 	for _, text := range []string{"$" + strings.Repeat("{", 3_000_000) + "x$", strings.Repeat("$x ", 200_000),
 		"$$" + strings.Repeat("\\hat", 500_000) + "$$",
 		"$" + strings.Repeat("x_{", 100_000) + strings.Repeat("}", 100_000) + "$"} {
-		if h, err := markdown(text); err != nil || strings.Contains(string(h), "<math") {
-			t.Errorf("%.20s…: %.80s, %v", text, h, err)
+		if page, err := markdown(text); err != nil || strings.Contains(string(page), "<math") {
+			t.Errorf("%.20s…: %.80s, %v", text, page, err)
 		}
 	}
 }
@@ -61,25 +61,25 @@ func TestMathMLOfNotebooks(t *testing.T) {
 	files, _ := filepath.Glob("../../notebooks/*.ipynb")
 	count := 0
 	for _, file := range files {
-		text := testkit.Must(os.ReadFile(file))
-		var book struct {
+		content := testkit.Must(os.ReadFile(file))
+		var notebook struct {
 			Cells []struct {
 				Type   string `json:"cell_type"`
 				Source any    `json:"source"`
 			} `json:"cells"`
 		}
-		testkit.OK(t, json.Unmarshal(text, &book))
-		for _, c := range book.Cells {
-			if c.Type != "markdown" {
+		testkit.OK(t, json.Unmarshal(content, &notebook))
+		for _, cell := range notebook.Cells {
+			if cell.Type != "markdown" {
 				continue
 			}
-			for src := joinLines(c.Source); src != ""; {
-				m := formulaPattern.FindString(src)
-				if m != "" && mathML(m) == "" {
-					t.Errorf("%s: no MathML for %s", filepath.Base(file), m)
+			for src := joinLines(cell.Source); src != ""; {
+				formula := formulaPattern.FindString(src)
+				if formula != "" && mathML(formula) == "" {
+					t.Errorf("%s: no MathML for %s", filepath.Base(file), formula)
 				}
-				count += min(len(m), 1)
-				src = src[max(len(m), 1):]
+				count += min(len(formula), 1)
+				src = src[max(len(formula), 1):]
 			}
 		}
 	}

@@ -15,39 +15,40 @@ const exploreCell = `type T struct { N int ` + "`flag:\"n\" default:\"10\" check
 runs := 0
 Explore(func(o T) string { runs++; return fmt.Sprint("n is ", o.N) })`
 
-// states requests the states of all widget models, as a front end does when it connects, and returns them by comm id.
-func (c *client) states() map[string]map[string]any {
+// widgetStates requests the states of all widget models, as a front end does when it connects, and returns them by comm
+// id.
+func (c *client) widgetStates() map[string]map[string]any {
 	c.send(c.shell, "comm_open", map[string]any{"comm_id": "control", "target_name": "jupyter.widget.control"})
-	c.tell("control", map[string]any{"method": "request_states"})
+	c.sendComm("control", map[string]any{"method": "request_states"})
 	for {
-		m := c.wait(c.published, "comm_msg")
+		message := c.wait(c.published, "comm_msg")
 		var content struct {
 			Data struct {
 				States map[string]struct{ State map[string]any }
 			}
 		}
-		testkit.OK(c.t, json.Unmarshal(m.Content, &content))
+		testkit.OK(c.t, json.Unmarshal(message.Content, &content))
 		if content.Data.States == nil { // this message is an update of one model
 			continue
 		}
-		out := map[string]map[string]any{}
-		for id, s := range content.Data.States {
-			out[id] = s.State
+		states := map[string]map[string]any{}
+		for id, model := range content.Data.States {
+			states[id] = model.State
 		}
-		return out
+		return states
 	}
 }
 
-// tell sends a message about a comm.
-func (c *client) tell(id string, data map[string]any) {
+// sendComm sends a message about a comm.
+func (c *client) sendComm(id string, data map[string]any) {
 	c.send(c.shell, "comm_msg", map[string]any{"comm_id": id, "data": data})
 }
 
 // slider returns the comm id and the value of the slider n.
 func (c *client) slider() (id string, value any) {
-	for id, s := range c.states() {
-		if s["description"] == "n" {
-			return id, s["value"]
+	for id, state := range c.widgetStates() {
+		if state["description"] == "n" {
+			return id, state["value"]
 		}
 	}
 	c.t.Fatal("no slider")
@@ -71,22 +72,23 @@ func TestPanelAttack(t *testing.T) {
 	}
 	id, value := c.slider()
 	testkit.Equal(t, value, any(10.0))
-	models, memoryBefore := len(c.states()), peakMemory(pid)
-	update := func(v any) map[string]any {
-		return map[string]any{"method": "update", "state": map[string]any{"value": v}}
+	modelCount, memoryBefore := len(c.widgetStates()), peakMemory(pid)
+	update := func(newValue any) map[string]any {
+		return map[string]any{"method": "update", "state": map[string]any{"value": newValue}}
 	}
 	for i := range 1000 {
-		c.tell(id, update(1+i%997))
-		c.tell(fmt.Sprint("unknown", i), update(i))
+		c.sendComm(id, update(1+i%997))
+		c.sendComm(fmt.Sprint("unknown", i), update(i))
 	}
 	c.send(c.shell, "comm_open", map[string]any{"comm_id": "mine", "target_name": "jupyter.widget",
 		"data": map[string]any{"state": map[string]any{"_model_name": "IntSliderModel"}}})
 	for _, invalid := range []any{-1, 1e9, "x", nil, []int{1}, strings.Repeat("x", 900000)} {
-		c.tell(id, update(invalid))
+		c.sendComm(id, update(invalid))
 	}
-	c.tell(id, update(500))
+	c.sendComm(id, update(500))
 	c.awaitResult("n is 500")
 
+	// A client without the key sends an update, and a client with the key sends a state of 10 MiB.
 	stranger := &client{t: t, conn: c.conn}
 	stranger.conn.Key = "a guess"
 	frames := testkit.Must(jupyter.Encode(nil, "comm_msg", "s", nil, map[string]any{"comm_id": id, "data": update(7)}, []byte("a guess")))
@@ -102,7 +104,7 @@ func TestPanelAttack(t *testing.T) {
 		t.Errorf("the number of runs is not from 2 to 1003: %s", got)
 	}
 	_, value = c.slider()
-	testkit.Equal(t, fmt.Sprint(value, " ", len(c.states())), fmt.Sprint(500, " ", models))
+	testkit.Equal(t, fmt.Sprint(value, " ", len(c.widgetStates())), fmt.Sprint(500, " ", modelCount))
 	if peak := peakMemory(pid); peak > memoryBefore+150 {
 		t.Errorf("%.0f MB, %.0f before", peak, memoryBefore)
 	}
@@ -115,16 +117,16 @@ func TestPanelInterrupt(t *testing.T) {
 	c.run(`type T struct { N int ` + "`flag:\"n\" default:\"10\" check:\"[1,1000]\"`" + ` }
 Explore(func(o T) string { for o.N == 13 { }; return fmt.Sprint("n is ", o.N) })`)
 	id, _ := c.slider()
-	move := func(n int) {
-		c.tell(id, map[string]any{"method": "update", "state": map[string]any{"value": n}})
+	moveSlider := func(n int) {
+		c.sendComm(id, map[string]any{"method": "update", "state": map[string]any{"value": n}})
 	}
-	move(13)
+	moveSlider(13)
 	c.awaitResult("running")
 	c.send(c.control, "interrupt_request", map[string]any{})
 	c.awaitResult("interrupted before")
 	cell := c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
 	c.wait(c.published, "execute_input")
-	move(14)
+	moveSlider(14)
 	c.awaitResult("n is 14")
 	c.send(c.control, "interrupt_request", map[string]any{})
 	if got := c.publishedFor(cell); !strings.HasSuffix(got, "error Interrupted") {

@@ -40,9 +40,9 @@ func writeCells(t *testing.T, name string, codes []string) {
 }
 
 // shownText returns the outputs of a notebook, one line for each, which begins with the number of the cell.
-func shownText(t *testing.T, name string) (out []string) {
+func shownText(t *testing.T, name string) (lines []string) {
 	t.Helper()
-	var nb struct {
+	var notebook struct {
 		Cells []struct {
 			Outputs []struct {
 				Text  string
@@ -52,14 +52,14 @@ func shownText(t *testing.T, name string) (out []string) {
 			}
 		}
 	}
-	testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(name)), &nb))
-	for i, c := range nb.Cells {
-		for _, output := range c.Outputs {
+	testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(name)), &notebook))
+	for i, cell := range notebook.Cells {
+		for _, output := range cell.Outputs {
 			text := regexp.MustCompile(`(?m)^time .* allocated\n`).ReplaceAllString(output.Text, "")
-			out = append(out, fmt.Sprint(i, " ", text, output.Data["text/plain"], output.Name))
+			lines = append(lines, fmt.Sprint(i, " ", text, output.Data["text/plain"], output.Name))
 		}
 	}
-	return out
+	return lines
 }
 
 // programCells are cells with everything that an export has to rewrite.
@@ -92,14 +92,15 @@ var programCells = []string{
 // their outputs must be the same. With KRRLAB_LONG, the test also builds the program, which must print these outputs.
 func TestProgramRoundTrip(t *testing.T) {
 	dir := t.TempDir()
-	original, imported, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
+	original, imported, programFile := filepath.Join(dir, "a.ipynb"),
+		filepath.Join(dir, "b.ipynb"), filepath.Join(dir, "main.go")
 	writeCells(t, original, programCells)
-	notes := testkit.Must(ExportProgram(original, main, nil))
+	notes := testkit.Must(ExportProgram(original, programFile, nil))
 	testkit.Equal(t, strings.Join(notes, "\n"), `cell 15: %time: a comment in the program
 cell 17: its tag raises-exception: a comment in the program
 cell 18: undefined: undefinedName; declare it above, or run the cell that does, or import its package: a comment in the program
 cell 19: %who: a comment in the program`)
-	testkit.OK(t, ImportProgram(main, imported))
+	testkit.OK(t, ImportProgram(programFile, imported))
 	// The cell with undefinedName is removed because it would end the run.
 	failing := len(programCells) - 3
 	for _, name := range []string{original, imported} {
@@ -122,23 +123,23 @@ cell 19: %who: a comment in the program`)
 	if suite.Scale(0, 0, 1) == 0 {
 		return
 	}
-	program := filepath.Join(dir, "program")
-	for _, args := range [][]string{{"vet", main}, {"build", "-o", program, main}} {
+	binary := filepath.Join(dir, "program")
+	for _, args := range [][]string{{"vet", programFile}, {"build", "-o", binary, programFile}} {
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %s", args[0], out)
 		}
 	}
-	cmd := exec.Command(program)
+	cmd := exec.Command(binary)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	testkit.OK(t, err)
-	var text strings.Builder
+	var wantText strings.Builder
 	for _, line := range want {
 		if _, line, ok := strings.Cut(line, " "); ok && line != "<nil>Panic" {
-			text.WriteString(strings.TrimSpace(strings.TrimSuffix(line, "<nil>")) + "\n")
+			wantText.WriteString(strings.TrimSpace(strings.TrimSuffix(line, "<nil>")) + "\n")
 		}
 	}
-	testkit.Equal(t, string(out), text.String())
+	testkit.Equal(t, string(out), wantText.String())
 }
 
 // TestExportErrors checks that code that works in cells but not in a program is an error that names the cell, and
@@ -154,12 +155,12 @@ func TestExportErrors(t *testing.T) {
 		"cell 1: declared and not used: u":                               {"if true { u := 1 }"},
 		"cell 2: label again already declared":                           {"again: for { break again }", "again: for { break again }"},
 	} {
-		name, main := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "main.go")
+		name, programFile := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "main.go")
 		writeCells(t, name, cells)
-		if _, err := ExportProgram(name, main, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ExportProgram(name, programFile, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if _, err := os.Stat(main); err == nil {
+		if _, err := os.Stat(programFile); err == nil {
 			t.Errorf("%s: a program was written", want)
 		}
 	}
@@ -169,13 +170,13 @@ func TestExportErrors(t *testing.T) {
 // marks do not match.
 func TestImportProgram(t *testing.T) {
 	dir := t.TempDir()
-	main, name := filepath.Join(dir, "main.go"), filepath.Join(dir, "a.ipynb")
-	testkit.OK(t, os.WriteFile(main, []byte("// Command x.\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n"), 0o600))
-	testkit.OK(t, ImportProgram(main, name))
+	programFile, name := filepath.Join(dir, "main.go"), filepath.Join(dir, "a.ipynb")
+	testkit.OK(t, os.WriteFile(programFile, []byte("// Command x.\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(1) }\n"), 0o600))
+	testkit.OK(t, ImportProgram(programFile, name))
 	testkit.OK(t, Run(t.Context(), name, name, &Options{}))
 	testkit.Equal(t, strings.Join(shownText(t, name), ""), "0 1\n<nil>")
-	testkit.OK(t, os.WriteFile(main, []byte("package main\n\n// %% declarations of cell 4\n\nvar x int\n\nfunc main() {\n\t// %% cell 1\n}\n"), 0o600))
-	if err := ImportProgram(main, name); err == nil || !strings.Contains(err.Error(), "declarations of cell 4") {
+	testkit.OK(t, os.WriteFile(programFile, []byte("package main\n\n// %% declarations of cell 4\n\nvar x int\n\nfunc main() {\n\t// %% cell 1\n}\n"), 0o600))
+	if err := ImportProgram(programFile, name); err == nil || !strings.Contains(err.Error(), "declarations of cell 4") {
 		t.Error(err)
 	}
 }

@@ -32,7 +32,7 @@ type CellError struct {
 func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.File, e.Cell, e.Err) }
 
 // Run runs the cells of a notebook in order, in the folder of the notebook. It writes the notebook with its outputs to
-// the file out (the notebook itself or another file; "" for none), and as a page to o.HTML.
+// the file out (the notebook itself or another file; "" for none), and as an HTML page to o.HTML.
 //
 // Run stops at the first cell that fails and does not have the tag raises-exception, and returns a *CellError. The
 // outputs up to that cell are written, but do not replace the notebook itself. If ctx ends first, Run interrupts the
@@ -80,9 +80,9 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		}
 	}
 	if htmlFile != "" {
-		b, err := exportHTML(file, nb)
+		page, err := exportHTML(file, nb)
 		if err == nil {
-			err = atomicfile.WriteFile(htmlFile, b)
+			err = atomicfile.WriteFile(htmlFile, page)
 		}
 		if err != nil {
 			return err
@@ -94,20 +94,20 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 // readNotebook reads the file of a notebook, and returns it with its cells. It returns an error if the notebook is not
 // in Go.
 func readNotebook(file string) (nb map[string]any, cells []any, err error) {
-	b, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	if err := dec.Decode(&nb); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	if err := decoder.Decode(&nb); err != nil {
 		return nil, nil, fmt.Errorf("%s: not a notebook (%w)", file, err)
 	}
 	cells, ok := nb["cells"].([]any)
 	if !ok {
 		return nil, nil, fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
-	if language := otherLanguage(b); language != "" {
+	if language := otherLanguage(content); language != "" {
 		return nil, nil, fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own "+
 			"kernel (jupyter nbconvert --execute)", file, language)
 	}
@@ -120,7 +120,7 @@ var goKernels = []string{"krrlab", "gophernotes", "gonb", "go", "golang"}
 // otherLanguage returns the language that a notebook declares, or the name of its kernel if it declares no language.
 // The result is "" if this is Go or if the notebook declares nothing. In VS Code, cells can have their own language.
 func otherLanguage(notebook []byte) string {
-	var nb struct {
+	var saved struct {
 		Metadata struct {
 			Spec struct{ Language, Name string } `json:"kernelspec"`
 			Info struct{ Name string }           `json:"language_info"`
@@ -130,15 +130,15 @@ func otherLanguage(notebook []byte) string {
 			Metadata struct{ VSCode struct{ LanguageID string } }
 		}
 	}
-	_ = json.Unmarshal(notebook, &nb) // fields of an unexpected form are ignored
-	declared := []string{nb.Metadata.Spec.Language, nb.Metadata.Info.Name}
+	_ = json.Unmarshal(notebook, &saved) // fields of an unexpected form are ignored
+	declared := []string{saved.Metadata.Spec.Language, saved.Metadata.Info.Name}
 	if declared[0]+declared[1] == "" {
-		base, _, _ := strings.Cut(nb.Metadata.Spec.Name, "-") // for example krrlab-2, from install --name
+		base, _, _ := strings.Cut(saved.Metadata.Spec.Name, "-") // for example krrlab-2, from install --name
 		declared[0] = base
 	}
-	for _, c := range nb.Cells {
-		if c.Type == "code" {
-			declared = append(declared, c.Metadata.VSCode.LanguageID)
+	for _, cell := range saved.Cells {
+		if cell.Type == "code" {
+			declared = append(declared, cell.Metadata.VSCode.LanguageID)
 		}
 	}
 	for _, language := range declared {
@@ -158,7 +158,7 @@ func sameFile(a, b string) bool {
 
 // runCells runs the code cells and stores their outputs in them, until a cell fails or ctx ends.
 func runCells(ctx context.Context, s *golang.Session, file string, cells []any) error {
-	n, displayed := 0, &displayedOutputs{ids: map[string][]map[string]any{}}
+	number, displayed := 0, &displayedOutputs{byID: map[string][]map[string]any{}}
 	for _, c := range cells {
 		cell, ok := c.(map[string]any)
 		if !ok || cell["cell_type"] != "code" {
@@ -167,26 +167,26 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		n++
+		number++
 		outputs := &cellOutputs{ctx: ctx, displayed: displayed}
-		res := s.Run(fmt.Sprintf("Cell %d", n), joinLines(cell["source"]), outputs)
-		cell["outputs"], cell["execution_count"] = outputs.finish(resultOutputs(n, res)...), n
+		res := s.Run(fmt.Sprintf("Cell %d", number), joinLines(cell["source"]), outputs)
+		cell["outputs"], cell["execution_count"] = outputs.finish(resultOutputs(number, res)...), number
 		if res.Err != nil && !hasTag(cell, "raises-exception") { // nbclient continues after such a cell, too
-			return &CellError{file, n, res.Err}
+			return &CellError{file, number, res.Err}
 		}
 	}
 	return nil
 }
 
 // tags returns the tags of a cell.
-func tags(cell any) (out []string) {
-	c, _ := cell.(map[string]any)
-	meta, _ := c["metadata"].(map[string]any)
-	list, _ := meta["tags"].([]any)
-	for _, tag := range list {
-		out = append(out, fmt.Sprint(tag))
+func tags(cell any) (names []string) {
+	fields, _ := cell.(map[string]any)
+	metadata, _ := fields["metadata"].(map[string]any)
+	tagList, _ := metadata["tags"].([]any)
+	for _, tag := range tagList {
+		names = append(names, fmt.Sprint(tag))
 	}
-	return out
+	return names
 }
 
 // hasTag reports whether a cell has a tag.
@@ -200,22 +200,23 @@ func withParameters(cells []any, parameters []string) ([]any, error) {
 		return cells, nil
 	}
 	var code []string
-	for _, p := range parameters {
-		name, value, ok := strings.Cut(p, "=")
+	for _, parameter := range parameters {
+		name, value, ok := strings.Cut(parameter, "=")
 		if !ok || !token.IsIdentifier(name) {
-			return nil, fmt.Errorf("parameter %q: want NAME=VALUE, such as n=500", p)
+			return nil, fmt.Errorf("parameter %q: want NAME=VALUE, such as n=500", parameter)
 		}
-		if x, err := parser.ParseExpr(value); value != "true" && value != "false" && (err != nil || !isLiteral(x)) {
+		expr, err := parser.ParseExpr(value)
+		if value != "true" && value != "false" && (err != nil || !isLiteral(expr)) {
 			value = strconv.Quote(value)
 		}
 		code = append(code, name+" = "+value)
 	}
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c any) bool { return hasTag(c, "injected-parameters") })
-	i := slices.IndexFunc(cells, func(c any) bool { return hasTag(c, "parameters") })
-	if i < 0 {
+	declaringCell := slices.IndexFunc(cells, func(c any) bool { return hasTag(c, "parameters") })
+	if declaringCell < 0 {
 		return nil, errors.New("no cell has the tag parameters: give it to the cell that declares them")
 	}
-	return slices.Insert(cells, i+1, any(map[string]any{"cell_type": "code", "metadata": map[string]any{
+	return slices.Insert(cells, declaringCell+1, any(map[string]any{"cell_type": "code", "metadata": map[string]any{
 		"tags": []any{"injected-parameters"}}, "source": strings.Join(code, "\n")})), nil
 }
 
@@ -243,59 +244,59 @@ func resultOutputs(n int, r golang.Result) (out []map[string]any) {
 
 // joinLines returns the text of a cell, which is a string or a list of lines.
 func joinLines(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+	if source, ok := v.(string); ok {
+		return source
 	}
-	var b strings.Builder
+	var text strings.Builder
 	lines, _ := v.([]any)
-	for _, l := range lines {
-		fmt.Fprint(&b, l)
+	for _, line := range lines {
+		fmt.Fprint(&text, line)
 	}
-	return b.String()
+	return text.String()
 }
 
 // writeNotebook writes a notebook in the format of Jupyter: indented by one space, with sorted keys. It sets the
 // language in the metadata of nb and, if there is none, the kernel.
 func writeNotebook(name string, nb map[string]any) error {
-	meta, _ := nb["metadata"].(map[string]any)
-	if meta == nil {
-		meta = map[string]any{}
+	metadata, _ := nb["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
 	}
-	meta["language_info"] = languageInfo()
-	if meta["kernelspec"] == nil {
-		meta["kernelspec"] = map[string]any{"display_name": "Go (krrlab)", "language": "go", "name": "krrlab"}
+	metadata["language_info"] = languageInfo()
+	if metadata["kernelspec"] == nil {
+		metadata["kernelspec"] = map[string]any{"display_name": "Go (krrlab)", "language": "go", "name": "krrlab"}
 	}
-	nb["metadata"] = meta
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(nb); err != nil {
+	nb["metadata"] = metadata
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(nb); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return atomicfile.WriteFile(name, b.Bytes())
+	return atomicfile.WriteFile(name, encoded.Bytes())
 }
 
 // displayedOutputs holds the outputs of all cells that have a display_id.
 type displayedOutputs struct {
-	mu  sync.Mutex                  // also guards the outputs of all cells
-	ids map[string][]map[string]any // outputs by display_id
+	mu   sync.Mutex                  // also guards the outputs of all cells
+	byID map[string][]map[string]any // outputs by display_id
 }
 
 // cellOutputs collects the outputs of a cell, in the form of notebook files. It implements golang.Output.
 type cellOutputs struct {
-	ctx       context.Context   // interrupts the cell when it ends
+	ctx       context.Context   // the end of the context interrupts the cell
 	displayed *displayedOutputs // shared by all cells
 	outputs   []map[string]any
 	clearNext bool // remove the outputs when the next one is added
-	closed    bool // further outputs are dropped
+	isClosed  bool // further outputs are dropped
 }
 
 // ifOpen calls f while holding the lock p.displayed.mu, unless p is closed.
 func (p *cellOutputs) ifOpen(f func()) {
 	p.displayed.mu.Lock()
 	defer p.displayed.mu.Unlock()
-	if !p.closed {
+	if !p.isClosed {
 		f()
 	}
 }
@@ -314,7 +315,7 @@ func (p *cellOutputs) finish(final ...map[string]any) []map[string]any {
 		for _, output := range final {
 			p.add(output)
 		}
-		p.closed = true
+		p.isClosed = true
 	})
 	return append([]map[string]any{}, p.outputs...)
 }
@@ -336,7 +337,7 @@ func (p *cellOutputs) Display(d display.Data) {
 		output := map[string]any{"output_type": "display_data", "data": d.Data, "metadata": d.Metadata}
 		p.add(output)
 		if id, ok := d.Transient["display_id"].(string); ok {
-			p.displayed.ids[id] = append(p.displayed.ids[id], output)
+			p.displayed.byID[id] = append(p.displayed.byID[id], output)
 		}
 	})
 }
@@ -345,7 +346,7 @@ func (p *cellOutputs) Display(d display.Data) {
 func (p *cellOutputs) Update(d display.Data) {
 	p.ifOpen(func() {
 		id, _ := d.Transient["display_id"].(string)
-		for _, output := range p.displayed.ids[id] {
+		for _, output := range p.displayed.byID[id] {
 			output["data"], output["metadata"] = d.Data, d.Metadata
 		}
 	})

@@ -14,7 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/golang"
 )
 
-// TestLateOutputs checks that outputs that arrive after take do not change the outputs that take has returned.
+// TestLateOutputs checks that outputs that arrive after the call of finish do not change the outputs that finish has
+// returned.
 func TestLateOutputs(t *testing.T) {
 	data := func(v any) display.Data {
 		return display.Data{Data: display.MIMEMap{"text/plain": v}, Transient: display.MIMEMap{"display_id": "a"}}
@@ -24,7 +25,7 @@ func TestLateOutputs(t *testing.T) {
 		return string(b)
 	}
 	empty := func() *cellOutputs {
-		return &cellOutputs{displayed: &displayedOutputs{ids: map[string][]map[string]any{}}}
+		return &cellOutputs{displayed: &displayedOutputs{byID: map[string][]map[string]any{}}}
 	}
 	outputs := empty()
 	for i := range 3 {
@@ -75,46 +76,46 @@ func TestRunOutputs(t *testing.T) {
 		{"fmt.Println(\"b\"); Clear(); panic(\"p\")", "error Panic"},
 		{"1", "old"},
 	}
-	var list []any
-	for _, c := range cells {
-		_, tag, _ := strings.Cut(c.code, "// ")
-		list = append(list, map[string]any{"cell_type": "code", "source": c.code,
+	var savedCells []any
+	for _, cell := range cells {
+		_, tag, _ := strings.Cut(cell.code, "// ")
+		savedCells = append(savedCells, map[string]any{"cell_type": "code", "source": cell.code,
 			"outputs": []any{map[string]any{"output_type": "old"}}, "metadata": map[string]any{"tags": []string{"other", tag}}})
 	}
-	b := testkit.Must(json.Marshal(map[string]any{"cells": list, "nbformat": 4}))
+	content := testkit.Must(json.Marshal(map[string]any{"cells": savedCells, "nbformat": 4}))
 	name := filepath.Join(t.TempDir(), "n.ipynb")
-	testkit.OK(t, os.WriteFile(name, b, 0o644))
+	testkit.OK(t, os.WriteFile(name, content, 0o644))
 	for _, out := range []string{name, name + "2"} {
-		var failed *CellError
-		if err := Run(t.Context(), name, out, &Options{}); !errors.As(err, &failed) || failed.Cell != 9 {
+		var cellErr *CellError
+		if err := Run(t.Context(), name, out, &Options{}); !errors.As(err, &cellErr) || cellErr.Cell != 9 {
 			t.Fatal(err)
 		}
 	}
-	if kept, err := os.ReadFile(name); err != nil || string(kept) != string(b) {
+	if unchanged, err := os.ReadFile(name); err != nil || string(unchanged) != string(content) {
 		t.Errorf("a failed run has changed its notebook, %v", err)
 	}
-	b = testkit.Must(os.ReadFile(name + "2"))
-	var nb struct {
+	content = testkit.Must(os.ReadFile(name + "2"))
+	var notebook struct {
 		Cells []struct{ Outputs []map[string]any }
 	}
-	testkit.OK(t, json.Unmarshal(b, &nb))
-	for i, c := range nb.Cells {
+	testkit.OK(t, json.Unmarshal(content, &notebook))
+	for i, cell := range notebook.Cells {
 		var got []string
-		for _, output := range c.Outputs {
+		for _, output := range cell.Outputs {
 			line := []any{output["output_type"]}
-			for _, k := range []string{"text", "ename"} {
-				if output[k] != nil {
-					line = append(line, output[k])
+			for _, key := range []string{"text", "ename"} {
+				if output[key] != nil {
+					line = append(line, output[key])
 				}
 			}
 			data, _ := output["data"].(map[string]any)
-			for _, k := range []string{"text/plain", "application/json"} {
-				if v := data[k]; v != nil && v != "" {
+			for _, key := range []string{"text/plain", "application/json"} {
+				if v := data[key]; v != nil && v != "" {
 					line = append(line, v)
 				}
 			}
-			if m, _ := output["metadata"].(map[string]any); len(m) > 0 {
-				line = append(line, m)
+			if metadata, _ := output["metadata"].(map[string]any); len(metadata) > 0 {
+				line = append(line, metadata)
 			}
 			got = append(got, strings.TrimSpace(fmt.Sprintln(line...)))
 		}
@@ -123,10 +124,10 @@ func TestRunOutputs(t *testing.T) {
 }
 
 // TestOtherLanguage checks that a notebook in another language is refused with the name of the language, that none of
-// its cells is run, and that the file stays unchanged. The empty name stands for Go notebooks, which are run.
+// its cells is run, and that the file stays unchanged. An empty name means that the notebook is in Go and is run.
 func TestOtherLanguage(t *testing.T) {
 	dir := t.TempDir()
-	ran := filepath.Join(dir, "ran")
+	ranFile := filepath.Join(dir, "ran") // which the cell writes
 	for metadata, want := range map[string]string{
 		`{}`: "",
 		`{"kernelspec": {"name": "krrlab", "language": "go"}, "language_info": {"name": "go"}}`:                     "",
@@ -142,7 +143,7 @@ func TestOtherLanguage(t *testing.T) {
 		`{"vscode": "python"}`:   "python",
 		`{"vscode": "markdown"}`: "", // the language of a text cell does not matter
 	} {
-		os.Remove(ran)
+		os.Remove(ranFile)
 		cell := `{"cell_type": "code", "metadata": {}, "execution_count": 3, "outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "source": ` +
 			fmt.Sprintf("%q", `os.WriteFile("ran", nil, 0o600)`)
 		switch metadata {
@@ -156,7 +157,7 @@ func TestOtherLanguage(t *testing.T) {
 		name := filepath.Join(dir, "n.ipynb")
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
 		err := Run(t.Context(), name, name, &Options{HTML: filepath.Join(dir, "n.html")})
-		_, notRun := os.Stat(ran)
+		_, notRun := os.Stat(ranFile)
 		after, _ := os.ReadFile(name)
 		switch {
 		case want == "" && (err != nil || notRun != nil):
@@ -175,26 +176,26 @@ func TestOtherLanguage(t *testing.T) {
 // notebook without such a tag, are errors.
 func TestParameters(t *testing.T) {
 	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "out.ipynb")
-	testkit.OK(t, os.WriteFile(in, []byte(`{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [
+	input, output := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "out.ipynb")
+	testkit.OK(t, os.WriteFile(input, []byte(`{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [
 {"cell_type": "code", "source": "n, x, name, on := 1, 0.5, \"a\", false", "metadata": {"tags": ["parameters"]}},
 {"cell_type": "code", "source": "fmt.Println(n, x, name, on)", "metadata": {}}]}`), 0o600))
-	run := func(from string, parameters ...string) (string, error) {
-		err := Run(t.Context(), from, out, &Options{Parameters: parameters})
-		b, _ := os.ReadFile(out)
-		return string(b), err
+	runFrom := func(file string, parameters ...string) (string, error) {
+		err := Run(t.Context(), file, output, &Options{Parameters: parameters})
+		content, _ := os.ReadFile(output)
+		return string(content), err
 	}
 	for range 2 {
-		got, err := run(in, "n=-7", "x=1e-3", "name=b=c", "on=true")
+		got, err := runFrom(input, "n=-7", "x=1e-3", "name=b=c", "on=true")
 		if err != nil || !strings.Contains(got, `"-7 0.001 b=c true\n"`) || strings.Count(got, "injected-parameters") != 1 {
 			t.Errorf("%v: parameters are not as given: %s", err, got)
 		}
-		in = out
+		input = output
 	}
 	for wrong, want := range map[string]string{
 		"n": `parameter "n": want NAME=VALUE`, "1=2": `parameter "1=2": want NAME=VALUE`, "m=3": "undefined: m",
 	} {
-		testkit.Fails(t, testkit.ErrOf(run(in, wrong)), want)
+		testkit.Fails(t, testkit.ErrOf(runFrom(input, wrong)), want)
 	}
 	testkit.Fails(t, testkit.ErrOf(withParameters(nil, []string{"n=1"})), "no cell has the tag parameters")
 }

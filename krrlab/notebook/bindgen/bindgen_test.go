@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write krrlab/notebook/bindings")
 
-// command updates the bindings.
-const command = "go generate ./krrlab/notebook/bindgen"
+// updateCommand updates the bindings.
+const updateCommand = "go generate ./krrlab/notebook/bindgen"
 
 // TestBindings checks that the files in krrlab/notebook/bindings are equal to the generated ones. With -update, it
 // writes them.
@@ -29,8 +29,8 @@ func TestBindings(t *testing.T) {
 	dir := filepath.Join("..", "bindings")
 	existing := map[string]bool{}
 	names, _ := filepath.Glob(filepath.Join(dir, "bind_*.go"))
-	for _, n := range names {
-		existing[filepath.Base(n)] = true
+	for _, path := range names {
+		existing[filepath.Base(path)] = true
 	}
 	for name, want := range files {
 		delete(existing, name)
@@ -40,7 +40,7 @@ func TestBindings(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s is not up to date with the packages it binds; run: %s", name, command)
+			t.Errorf("%s is not up to date with the packages it binds; run: %s", name, updateCommand)
 			continue
 		}
 		testkit.OK(t, os.WriteFile(path, want, 0o644))
@@ -50,7 +50,7 @@ func TestBindings(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s binds a package that no longer exists; run: %s", name, command)
+			t.Errorf("%s binds a package that no longer exists; run: %s", name, updateCommand)
 		} else if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -64,27 +64,27 @@ func loadPackage(t *testing.T, src string) *Package {
 	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "a.go": "package m\n\n" + src} {
 		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	ps := testkit.Must(Load(dir, packages.LoadSyntax, "."))
-	return ps[0]
+	pkgs := testkit.Must(Load(dir, packages.LoadSyntax, "."))
+	return pkgs[0]
 }
 
 // TestUnsupportedObjects checks that Source returns an error for each kind of object that the interpreter does not
 // support.
 func TestUnsupportedObjects(t *testing.T) {
-	for _, c := range []struct{ src, want string }{
+	for _, test := range []struct{ src, wantError string }{
 		{"func F[T any](x T) {}", "m.F: a generic function"},
 		{"type T[E any] struct{}", "m.T: a generic type"},
 		{"type C interface{ ~int | ~string }", "m.C: a constraint"},
 	} {
-		p := loadPackage(t, c.src)
-		_, err := Source("b", p, func(types.Object) bool { return true })
-		testkit.Fails(t, err, c.want)
+		pkg := loadPackage(t, test.src)
+		_, err := Source("b", pkg, func(types.Object) bool { return true })
+		testkit.Fails(t, err, test.wantError)
 	}
 }
 
 // TestGeneratedSource checks the bindings and the documentation of a small package with every kind of exported object.
 func TestGeneratedSource(t *testing.T) {
-	p := loadPackage(t, `
+	pkg := loadPackage(t, `
 // Pi is a number.
 const Pi = 3.25
 
@@ -115,9 +115,9 @@ type I interface {
 
 func hidden() {}
 
-func Left() {}
+func Excluded() {}
 `)
-	src := testkit.Must(Source("b", p, func(o types.Object) bool { return o.Name() != "Left" }))
+	src := testkit.Must(Source("b", pkg, func(obj types.Object) bool { return obj.Name() != "Excluded" }))
 	for _, want := range []string{
 		`"Pi": "float:13/4"`, `"N":  r.ValueOf(m.N)`, `r.ValueOf(&m.V).Elem()`, `"I": r.TypeOf((*m.I)(nil)).Elem()`,
 	} {
@@ -125,10 +125,10 @@ func Left() {}
 			t.Errorf("no %s in\n%s", want, src)
 		}
 	}
-	if strings.Contains(string(src), "hidden") || strings.Contains(string(src), "Left") {
-		t.Error("an unexported name is bound, or one that is left out")
+	if strings.Contains(string(src), "hidden") || strings.Contains(string(src), "Excluded") {
+		t.Error("an unexported or excluded name is bound")
 	}
-	docs := p.Docs(NewIndex([]*Package{p}))
+	docs := pkg.Docs(NewIndex([]*Package{pkg}))
 	for key, want := range map[string]string{
 		"Pi": "Pi is a number.", "N": "N is another.", "V": "V holds it.", "S.M": "M does a thing.",
 		"S.F": "F is a field.", "I.Eval": "Eval evaluates.",

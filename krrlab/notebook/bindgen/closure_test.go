@@ -16,16 +16,16 @@ import (
 // the compiled types of the same names.
 func TestClosure(t *testing.T) {
 	bound := map[string]bool{}
-	ps := testkit.Must(loadBound(".", packages.LoadTypes))
-	for _, p := range ps {
-		bound[p.Path] = true
+	pkgs := testkit.Must(loadBound(".", packages.LoadTypes))
+	for _, pkg := range pkgs {
+		bound[pkg.Path] = true
 	}
-	for _, p := range ps {
-		for path, user := range referencedPackages(p.Types) {
-			first, _, _ := strings.Cut(path, "/")
+	for _, pkg := range pkgs {
+		for path, user := range referencedPackages(pkg.Types) {
+			firstElement, _, _ := strings.Cut(path, "/")
 			isImportable := !slices.Contains(strings.Split(path, "/"), "internal")
-			if strings.Contains(first, ".") && isImportable && !bound[path] {
-				t.Errorf("%s.%s has a type of %s: add this package to Patterns", p.Path, user, path)
+			if strings.Contains(firstElement, ".") && isImportable && !bound[path] {
+				t.Errorf("%s.%s has a type of %s: add this package to Patterns", pkg.Path, user, path)
 			}
 		}
 	}
@@ -33,13 +33,13 @@ func TestClosure(t *testing.T) {
 
 // referencedPackages returns the paths of the packages whose named types occur in the exported declarations of p, each
 // with the name of such a declaration.
-func referencedPackages(p *types.Package) map[string]string {
-	out, visited := map[string]string{}, map[types.Type]bool{}
+func referencedPackages(pkg *types.Package) map[string]string {
+	users, visited := map[string]string{}, map[types.Type]bool{}
 	var visit func(user string, t types.Type)
 	visitMethods := func(user string, methods int, method func(int) *types.Func) {
 		for i := range methods {
-			if m := method(i); m.Exported() {
-				visit(user, m.Type())
+			if method := method(i); method.Exported() {
+				visit(user, method.Type())
 			}
 		}
 	}
@@ -52,16 +52,16 @@ func referencedPackages(p *types.Package) map[string]string {
 		case *types.Alias:
 			visit(user, types.Unalias(t))
 		case *types.Named:
-			if q := t.Obj().Pkg(); q != nil && q != p {
-				out[q.Path()] = user
+			if typePkg := t.Obj().Pkg(); typePkg != nil && typePkg != pkg {
+				users[typePkg.Path()] = user
 				return
 			}
 			visit(user, t.Underlying())
 			visitMethods(user, t.NumMethods(), t.Method)
 		case *types.Struct:
-			for f := range t.Fields() {
-				if f.Exported() {
-					visit(user, f.Type())
+			for field := range t.Fields() {
+				if field.Exported() {
+					visit(user, field.Type())
 				}
 			}
 		case *types.Interface:
@@ -70,8 +70,8 @@ func referencedPackages(p *types.Package) map[string]string {
 			visit(user, t.Params())
 			visit(user, t.Results())
 		case *types.Tuple:
-			for v := range t.Variables() {
-				visit(user, v.Type())
+			for variable := range t.Variables() {
+				visit(user, variable.Type())
 			}
 		case *types.Map:
 			visit(user, t.Key())
@@ -80,10 +80,10 @@ func referencedPackages(p *types.Package) map[string]string {
 			visit(user, t.Elem())
 		}
 	}
-	for _, name := range p.Scope().Names() {
-		if o := p.Scope().Lookup(name); o.Exported() {
-			visit(name, o.Type())
+	for _, name := range pkg.Scope().Names() {
+		if obj := pkg.Scope().Lookup(name); obj.Exported() {
+			visit(name, obj.Type())
 		}
 	}
-	return out
+	return users
 }

@@ -23,7 +23,8 @@ import (
 // docsFile is the path of bindings.DocsFile relative to this package.
 var docsFile = filepath.Join("..", "bindings", "docs", "docs.json.gz")
 
-// Entry is the documentation of one name. It repeats bindings.Entry, because this package does not import that one.
+// Entry is the documentation of one name. The type repeats bindings.Entry, because this package does not import package
+// bindings.
 type Entry struct {
 	Decl string `json:"decl"`
 	Doc  string `json:"doc,omitempty"`
@@ -32,28 +33,29 @@ type Entry struct {
 // TestDocs collects the documentation of all bound packages. Every exported name must have a declaration, and 95 % of
 // them a comment. With -update, it writes the file that make build embeds.
 func TestDocs(t *testing.T) {
-	ps := testkit.Must(loadBound(".", packages.LoadSyntax))
-	ix := NewIndex(ps)
+	pkgs := testkit.Must(loadBound(".", packages.LoadSyntax))
+	index := NewIndex(pkgs)
 	all := map[string]map[string]Entry{}
-	names, missing := 0, []string{}
-	for _, p := range ps {
-		docs := p.Docs(ix)
-		all[p.name()] = docs
-		for _, o := range p.exported() {
-			names++
-			switch e := docs[o.Name()]; {
-			case e.Decl == "":
-				t.Errorf("%s.%s has no declaration", p.Path, o.Name())
-			case e.Doc == "":
-				missing = append(missing, p.Path+"."+o.Name())
+	nameCount, missing := 0, []string{}
+	for _, pkg := range pkgs {
+		docs := pkg.Docs(index)
+		all[pkg.importPath()] = docs
+		for _, obj := range pkg.exportedObjects() {
+			nameCount++
+			switch entry := docs[obj.Name()]; {
+			case entry.Decl == "":
+				t.Errorf("%s.%s has no declaration", pkg.Path, obj.Name())
+			case entry.Doc == "":
+				missing = append(missing, pkg.Path+"."+obj.Name())
 			}
 		}
 	}
-	if names < 1000 || 20*len(missing) > names {
-		t.Errorf("%d of %d names in %d packages have no comment: %s", len(missing), names, len(ps),
+	// Fewer than 1,000 names would mean that packages are missing.
+	if nameCount < 1000 || 20*len(missing) > nameCount {
+		t.Errorf("%d of %d names in %d packages have no comment: %s", len(missing), nameCount, len(pkgs),
 			strings.Join(missing, ", "))
 	}
-	for _, c := range []struct{ path, name, decl, doc string }{
+	for _, test := range []struct{ path, name, decl, doc string }{
 		{module + "/krrlab", "New", "func New(train *", "New returns a Lab"},
 		{module + "/krrlab", "Lab.Solve", "func (*Lab).Solve(ctx context.Context)", "Solve"},
 		{module + "/krrlab", "Config.Lambda", "field Lambda float64", "ridge λ > 0"},
@@ -61,90 +63,90 @@ func TestDocs(t *testing.T) {
 		{"gonum.org/v1/gonum/mat", "", "package mat", "Package mat provides"},
 		{"display", "HTML", "func HTML", "HTML"},
 	} {
-		e := all[c.path][c.name]
-		if !strings.HasPrefix(e.Decl, c.decl) || !strings.HasPrefix(e.Doc, c.doc) {
-			t.Errorf("%s.%s: %q, %.60q", c.path, c.name, e.Decl, e.Doc)
+		entry := all[test.path][test.name]
+		if !strings.HasPrefix(entry.Decl, test.decl) || !strings.HasPrefix(entry.Doc, test.doc) {
+			t.Errorf("%s.%s: %q, %.60q", test.path, test.name, entry.Decl, entry.Doc)
 		}
 	}
 	if !*update {
 		return
 	}
-	var b bytes.Buffer
-	z := testkit.Must(gzip.NewWriterLevel(&b, gzip.BestCompression))
-	testkit.OK(t, json.NewEncoder(z).Encode(all))
-	testkit.OK(t, z.Close())
-	testkit.OK(t, os.WriteFile(docsFile, b.Bytes(), 0o644))
+	var compressed bytes.Buffer
+	compressor := testkit.Must(gzip.NewWriterLevel(&compressed, gzip.BestCompression))
+	testkit.OK(t, json.NewEncoder(compressor).Encode(all))
+	testkit.OK(t, compressor.Close())
+	testkit.OK(t, os.WriteFile(docsFile, compressed.Bytes(), 0o644))
 }
 
 // Index contains the comments of several packages, by the full name of the documented object.
 type Index map[string]string
 
 // NewIndex collects the comments of packages.
-func NewIndex(ps []*Package) Index {
-	ix := Index{}
-	for _, p := range ps {
-		for _, f := range p.files {
-			if f.Doc != nil && len(f.Doc.Text()) > len(ix[p.Path]) {
-				ix[p.Path] = f.Doc.Text()
+func NewIndex(pkgs []*Package) Index {
+	index := Index{}
+	for _, pkg := range pkgs {
+		for _, file := range pkg.files {
+			if file.Doc != nil && len(file.Doc.Text()) > len(index[pkg.Path]) {
+				index[pkg.Path] = file.Doc.Text()
 			}
-			for _, d := range f.Decls {
-				switch d := d.(type) {
+			for _, decl := range file.Decls {
+				switch decl := decl.(type) {
 				case *ast.FuncDecl:
-					ix.add(p.Path, funcKey(d), d.Doc)
+					index.add(pkg.Path, funcKey(decl), decl.Doc)
 				case *ast.GenDecl:
-					ix.addDecl(p.Path, d)
+					index.addDecl(pkg.Path, decl)
 				}
 			}
 		}
 	}
-	return ix
+	return index
 }
 
 // add stores the first comment that is not nil, unless the name has one already.
-func (ix Index) add(path, name string, groups ...*ast.CommentGroup) {
+func (index Index) add(path, name string, groups ...*ast.CommentGroup) {
 	key := path + "." + name
-	for _, g := range groups {
-		if g != nil && ix[key] == "" {
-			ix[key] = strings.TrimSpace(g.Text())
+	for _, group := range groups {
+		if group != nil && index[key] == "" {
+			index[key] = strings.TrimSpace(group.Text())
 		}
 	}
 }
 
 // funcKey returns the name of a function, or Type.Method for a method.
-func funcKey(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return d.Name.Name
+func funcKey(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return decl.Name.Name
 	}
-	t := d.Recv.List[0].Type
-	if s, ok := t.(*ast.StarExpr); ok {
-		t = s.X
+	recvType := decl.Recv.List[0].Type
+	if star, ok := recvType.(*ast.StarExpr); ok {
+		recvType = star.X
 	}
-	switch x := t.(type) {
+	switch generic := recvType.(type) {
 	case *ast.IndexExpr:
-		t = x.X
+		recvType = generic.X
 	case *ast.IndexListExpr:
-		t = x.X
+		recvType = generic.X
 	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name + "." + d.Name.Name
+	if ident, ok := recvType.(*ast.Ident); ok {
+		return ident.Name + "." + decl.Name.Name
 	}
-	return d.Name.Name
+	return decl.Name.Name
 }
 
 // addDecl adds the comments of a declaration of types, variables or constants.
-func (ix Index) addDecl(path string, d *ast.GenDecl) {
-	for _, s := range d.Specs {
-		switch s := s.(type) {
+func (index Index) addDecl(path string, decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			ix.add(path, s.Name.Name, s.Doc, s.Comment, d.Doc)
-			for _, f := range membersOf(s.Type) {
-				for _, n := range f.Names {
-					ix.add(path, s.Name.Name+"."+n.Name, f.Doc, f.Comment)
+			index.add(path, spec.Name.Name, spec.Doc, spec.Comment, decl.Doc)
+			for _, member := range membersOf(spec.Type) {
+				for _, name := range member.Names {
+					index.add(path, spec.Name.Name+"."+name.Name, member.Doc, member.Comment)
 				}
 			}
 		case *ast.ValueSpec:
-			for _, n := range s.Names {
-				ix.add(path, n.Name, s.Doc, s.Comment, d.Doc)
+			for _, name := range spec.Names {
+				index.add(path, name.Name, spec.Doc, spec.Comment, decl.Doc)
 			}
 		}
 	}
@@ -163,101 +165,103 @@ func membersOf(typ ast.Expr) []*ast.Field {
 
 // Docs returns the declarations and comments of the exported names of p, of the fields and methods of its types (as
 // Type.Name), and of the package itself (as "").
-func (p *Package) Docs(ix Index) map[string]Entry {
-	out := map[string]Entry{"": {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path),
-		Doc: strings.TrimSpace(ix[p.Path])}}
-	qual := func(q *types.Package) string { // qualifies names as in cells
-		if q == p.Types {
+func (p *Package) Docs(index Index) map[string]Entry {
+	docs := map[string]Entry{"": {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path),
+		Doc: strings.TrimSpace(index[p.Path])}}
+	qualifier := func(pkg *types.Package) string { // qualifies names as in cells
+		if pkg == p.Types {
 			return ""
 		}
-		return q.Name()
+		return pkg.Name()
 	}
 	decls := p.typeDecls()
-	for _, o := range p.exported() {
-		e := Entry{Decl: types.ObjectString(o, qual), Doc: docOrTypeDoc(ix[p.Path+"."+o.Name()], o, ix)}
-		switch o := o.(type) {
+	for _, obj := range p.exportedObjects() {
+		entry := Entry{Decl: types.ObjectString(obj, qualifier),
+			Doc: docOrTypeDoc(index[p.Path+"."+obj.Name()], obj, index)}
+		switch obj := obj.(type) {
 		case *types.Const:
-			e.Decl += " = " + o.Val().String()
+			entry.Decl += " = " + obj.Val().String()
 		case *types.TypeName:
-			if d := decls[o.Name()]; d != "" {
-				e.Decl = d
+			if decl := decls[obj.Name()]; decl != "" {
+				entry.Decl = decl
 			}
-			p.addMembers(out, o, ix, qual)
+			p.addMembers(docs, obj, index, qualifier)
 		}
-		out[o.Name()] = e
+		docs[obj.Name()] = entry
 	}
-	return out
+	return docs
 }
 
 // docOrTypeDoc returns doc or, if it is empty, the comment of the named type of a constant or variable, since this
 // describes all values of an enumeration.
-func docOrTypeDoc(doc string, o types.Object, ix Index) string {
-	named, ok := o.Type().(*types.Named)
+func docOrTypeDoc(doc string, obj types.Object, index Index) string {
+	named, ok := obj.Type().(*types.Named)
 	if doc != "" || !ok || named.Obj().Pkg() == nil {
 		return doc
 	}
-	return ix[named.Obj().Pkg().Path()+"."+named.Obj().Name()]
+	return index[named.Obj().Pkg().Path()+"."+named.Obj().Name()]
 }
 
-// addMembers adds the documentation of the methods and fields of a type to out.
-func (p *Package) addMembers(out map[string]Entry, o *types.TypeName, ix Index, qual types.Qualifier) {
-	t := types.Unalias(o.Type())
-	if s, ok := t.Underlying().(*types.Struct); ok {
-		for i := range s.NumFields() {
-			if f := s.Field(i); f.Exported() {
-				key := o.Name() + "." + f.Name()
-				help := reflect.StructTag(s.Tag(i)).Get("help") // help text of an option
-				out[key] = Entry{Decl: types.ObjectString(f, qual), Doc: cmp.Or(ix[p.Path+"."+key], help)}
+// addMembers adds the documentation of the methods and fields of a type to docs.
+func (p *Package) addMembers(docs map[string]Entry, obj *types.TypeName, index Index, qualifier types.Qualifier) {
+	typ := types.Unalias(obj.Type())
+	if structType, ok := typ.Underlying().(*types.Struct); ok {
+		for i := range structType.NumFields() {
+			if field := structType.Field(i); field.Exported() {
+				key := obj.Name() + "." + field.Name()
+				help := reflect.StructTag(structType.Tag(i)).Get("help") // help text of an option
+				docs[key] = Entry{Decl: types.ObjectString(field, qualifier), Doc: cmp.Or(index[p.Path+"."+key], help)}
 			}
 		}
 	}
-	recv := t
-	if !types.IsInterface(t) {
-		recv = types.NewPointer(t)
+	recv := typ
+	if !types.IsInterface(typ) {
+		recv = types.NewPointer(typ)
 	}
-	set := types.NewMethodSet(recv)
-	for i := range set.Len() {
-		m, ok := set.At(i).Obj().(*types.Func)
-		if !ok || !m.Exported() {
+	methods := types.NewMethodSet(recv)
+	for i := range methods.Len() {
+		method, ok := methods.At(i).Obj().(*types.Func)
+		if !ok || !method.Exported() {
 			continue
 		}
-		out[o.Name()+"."+m.Name()] = Entry{Decl: types.ObjectString(m, qual), Doc: ix[originKey(m)]}
+		docs[obj.Name()+"."+method.Name()] = Entry{Decl: types.ObjectString(method, qualifier),
+			Doc: index[originKey(method)]}
 	}
 }
 
 // originKey returns the key of a method in an Index, at the type that declares it.
-func originKey(m *types.Func) string {
-	recv := m.Signature().Recv()
-	if recv == nil || m.Pkg() == nil {
+func originKey(method *types.Func) string {
+	recv := method.Signature().Recv()
+	if recv == nil || method.Pkg() == nil {
 		return ""
 	}
-	t := recv.Type()
-	if ptr, ok := t.(*types.Pointer); ok {
-		t = ptr.Elem()
+	recvType := recv.Type()
+	if pointer, ok := recvType.(*types.Pointer); ok {
+		recvType = pointer.Elem()
 	}
-	if named, ok := t.(*types.Named); ok {
-		return m.Pkg().Path() + "." + named.Obj().Name() + "." + m.Name()
+	if named, ok := recvType.(*types.Named); ok {
+		return method.Pkg().Path() + "." + named.Obj().Name() + "." + method.Name()
 	}
 	return ""
 }
 
 // typeDecls returns the source of every exported type declaration, without its comment.
 func (p *Package) typeDecls() map[string]string {
-	out := map[string]string{}
-	for _, f := range p.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if s, ok := n.(*ast.TypeSpec); ok && s.Name.IsExported() {
-				var b bytes.Buffer
-				spec := *s
+	decls := map[string]string{}
+	for _, file := range p.files {
+		ast.Inspect(file, func(node ast.Node) bool {
+			if typeSpec, ok := node.(*ast.TypeSpec); ok && typeSpec.Name.IsExported() {
+				var text bytes.Buffer
+				spec := *typeSpec
 				spec.Doc, spec.Comment = nil, nil
-				cfg := printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}
-				if cfg.Fprint(&b, p.fset, &printer.CommentedNode{Node: &spec, Comments: f.Comments}) == nil {
-					out[s.Name.Name] = "type " + b.String()
+				config := printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}
+				if config.Fprint(&text, p.fset, &printer.CommentedNode{Node: &spec, Comments: file.Comments}) == nil {
+					decls[typeSpec.Name.Name] = "type " + text.String()
 				}
 			}
-			_, isFunc := n.(*ast.FuncDecl)
+			_, isFunc := node.(*ast.FuncDecl)
 			return !isFunc
 		})
 	}
-	return out
+	return decls
 }

@@ -60,33 +60,33 @@ func loadBound(dir string, mode packages.LoadMode) ([]*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	ps, err := Load(dir, mode, slices.DeleteFunc(paths, isUnbound)...) // packages of Unbound need not compile
-	for _, p := range ps {
-		if p.Path == displayPath {
-			p.As = "display"
+	pkgs, err := Load(dir, mode, slices.DeleteFunc(paths, isUnbound)...) // packages of Unbound need not compile
+	for _, pkg := range pkgs {
+		if pkg.Path == displayPath {
+			pkg.CellPath = "display"
 		}
 	}
-	return ps, err
+	return pkgs, err
 }
 
 // Generate returns the Go files of krrlab/notebook/bindings, by name. dir is a folder of the module.
 func Generate(dir string) (map[string][]byte, error) {
-	ps, err := loadBound(dir, packages.LoadTypes)
+	pkgs, err := loadBound(dir, packages.LoadTypes)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
 	var failures []string
-	for _, p := range ps {
-		src, err := Source("bindings", p, func(o types.Object) bool {
-			// only a main package chooses the BLAS of the process
-			return p.Path+"."+o.Name() != module+"/krrlab/accel.UseLibrary"
+	for _, pkg := range pkgs {
+		src, err := Source("bindings", pkg, func(obj types.Object) bool {
+			// UseLibrary is excluded, because only a main package chooses the BLAS of the process.
+			return pkg.Path+"."+obj.Name() != module+"/krrlab/accel.UseLibrary"
 		})
 		if err != nil {
 			failures = append(failures, err.Error())
 			continue
 		}
-		files["bind_"+Stem(p.name())+".go"] = src
+		files["bind_"+Stem(pkg.importPath())+".go"] = src
 	}
 	if failures != nil {
 		return nil, errors.New(strings.Join(failures, "\n"))
@@ -99,8 +99,8 @@ func isUnbound(path string) bool {
 	if path == displayPath {
 		return false
 	}
-	return slices.ContainsFunc(Unbound, func(u string) bool {
-		return path == module+"/"+u || strings.HasPrefix(path, module+"/"+u+"/")
+	return slices.ContainsFunc(Unbound, func(unbound string) bool {
+		return path == module+"/"+unbound || strings.HasPrefix(path, module+"/"+unbound+"/")
 	})
 }
 
@@ -139,39 +139,39 @@ var Std = []string{
 // own table, except generics, which the interpreter does not support. Under another release of Go, StdFiles returns
 // nil, because the standard library differs.
 func StdFiles(dir string) (map[string][]byte, error) {
-	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") &&
-		!strings.HasPrefix(v, stdRelease+"-") {
+	if release := runtime.Version(); release != stdRelease && !strings.HasPrefix(release, stdRelease+".") &&
+		!strings.HasPrefix(release, stdRelease+"-") {
 		return nil, nil
 	}
-	ps, err := Load(dir, packages.LoadTypes, Std...)
+	pkgs, err := Load(dir, packages.LoadTypes, Std...)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, p := range ps {
-		isMissing := func(o types.Object) bool { return !hasBinding(p.Path, o.Name()) && unsupported(o) == nil }
-		if !slices.ContainsFunc(p.exported(), isMissing) {
+	for _, pkg := range pkgs {
+		isMissing := func(obj types.Object) bool { return !hasBinding(pkg.Path, obj.Name()) && unsupported(obj) == nil }
+		if !slices.ContainsFunc(pkg.exportedObjects(), isMissing) {
 			continue
 		}
-		src, err := Source("bindings", p, isMissing)
+		src, err := Source("bindings", pkg, isMissing)
 		if err != nil {
 			return nil, err
 		}
 		// Generated code replaces the interpreter's own table of a package. These files must extend it.
-		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", p.Path)
-		merge := fmt.Sprintf("merge(%q, imports.PackageUnderlying{", p.Path)
+		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", pkg.Path)
+		merge := fmt.Sprintf("merge(%q, imports.PackageUnderlying{", pkg.Path)
 		src = bytes.Replace(src, []byte(assign), []byte(merge), 1)
-		files["bind_std_"+Stem(p.Path)+".go"] = bytes.Replace(src, []byte("\n\t}\n}\n"), []byte("\n\t})\n}\n"), 1)
+		files["bind_std_"+Stem(pkg.Path)+".go"] = bytes.Replace(src, []byte("\n\t}\n}\n"), []byte("\n\t})\n}\n"), 1)
 	}
 	return files, nil
 }
 
 // hasBinding reports whether the interpreter's own table contains a name.
 func hasBinding(path, name string) bool {
-	p, ok := imports.Packages[path]
+	table, ok := imports.Packages[path]
 	if !ok {
 		return false
 	}
-	_, isType := p.Types[name]
-	return isType || p.Binds[name].IsValid()
+	_, isType := table.Types[name]
+	return isType || table.Binds[name].IsValid()
 }

@@ -14,11 +14,11 @@ import (
 
 // Package is a package to be bound.
 type Package struct {
-	Path  string
-	As    string // path by which cells import it, if different from Path
-	Types *types.Package
-	files []*ast.File
-	fset  *token.FileSet
+	Path     string
+	CellPath string // path by which cells import the package, if different from Path
+	Types    *types.Package
+	files    []*ast.File
+	fset     *token.FileSet
 }
 
 // Load returns the packages that match the patterns, sorted by path. The mode packages.LoadTypes reads the types from
@@ -29,30 +29,30 @@ func Load(dir string, mode packages.LoadMode, patterns ...string) ([]*Package, e
 	if err != nil {
 		return nil, fmt.Errorf("bindgen: %w", err)
 	}
-	var out []*Package
+	var pkgs []*Package
 	for _, pkg := range loaded {
 		if len(pkg.Errors) > 0 {
 			return nil, fmt.Errorf("bindgen: %s: %w", pkg.PkgPath, pkg.Errors[0])
 		}
-		out = append(out, &Package{Path: pkg.PkgPath, Types: pkg.Types, files: pkg.Syntax, fset: pkg.Fset})
+		pkgs = append(pkgs, &Package{Path: pkg.PkgPath, Types: pkg.Types, files: pkg.Syntax, fset: pkg.Fset})
 	}
-	slices.SortFunc(out, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
-	return out, nil
+	slices.SortFunc(pkgs, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
+	return pkgs, nil
 }
 
-// name returns the path by which cells import the package.
-func (p *Package) name() string {
-	return cmp.Or(p.As, p.Path)
+// importPath returns the path by which cells import the package.
+func (p *Package) importPath() string {
+	return cmp.Or(p.CellPath, p.Path)
 }
 
-// exported returns the exported objects of the package, sorted by name.
-func (p *Package) exported() []types.Object {
-	var out []types.Object
+// exportedObjects returns the exported objects of the package, sorted by name.
+func (p *Package) exportedObjects() []types.Object {
+	var objects []types.Object
 	scope := p.Types.Scope()
 	for _, name := range scope.Names() {
-		if o := scope.Lookup(name); o.Exported() {
-			out = append(out, o)
+		if obj := scope.Lookup(name); obj.Exported() {
+			objects = append(objects, obj)
 		}
 	}
-	return out
+	return objects
 }

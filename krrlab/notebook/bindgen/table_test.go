@@ -14,17 +14,18 @@ import (
 const module = "github.com/krrlab/lab"
 
 // unsupported returns an error if the interpreter does not support an object, with the reason.
-func unsupported(o types.Object) error {
-	switch o := o.(type) {
+func unsupported(obj types.Object) error {
+	switch obj := obj.(type) {
 	case *types.Func:
-		if o.Signature().TypeParams().Len() > 0 {
+		if obj.Signature().TypeParams().Len() > 0 {
 			return errors.New("a generic function, which the interpreter cannot call")
 		}
 	case *types.TypeName:
-		if n, ok := types.Unalias(o.Type()).(*types.Named); ok && n.TypeParams().Len() > n.TypeArgs().Len() {
+		named, ok := types.Unalias(obj.Type()).(*types.Named)
+		if ok && named.TypeParams().Len() > named.TypeArgs().Len() {
 			return errors.New("a generic type, which the interpreter cannot instantiate")
 		}
-		if i, ok := o.Type().Underlying().(*types.Interface); ok && !i.IsMethodSet() {
+		if iface, ok := obj.Type().Underlying().(*types.Interface); ok && !iface.IsMethodSet() {
 			return errors.New("a constraint, which has no values")
 		}
 	}
@@ -36,28 +37,29 @@ func unsupported(o types.Object) error {
 func Source(name string, p *Package, isBound func(types.Object) bool) ([]byte, error) {
 	var bindEntries, typeEntries, untypedEntries bytes.Buffer
 	alias := p.Types.Name()
-	for _, o := range p.exported() {
-		if !isBound(o) {
+	for _, obj := range p.exportedObjects() {
+		if !isBound(obj) {
 			continue
 		}
-		if err := unsupported(o); err != nil {
-			return nil, fmt.Errorf("bindgen: %s.%s: %w; make it unexported, or leave it out in Generate", p.Path, o.Name(), err)
+		if err := unsupported(obj); err != nil {
+			return nil, fmt.Errorf("bindgen: %s.%s: %w; make it unexported, or leave it out in Generate", p.Path,
+				obj.Name(), err)
 		}
-		basic, _ := o.Type().(*types.Basic)
-		_, isConst := o.(*types.Const)
-		switch o := o.(type) {
+		basic, _ := obj.Type().(*types.Basic)
+		_, isConst := obj.(*types.Const)
+		switch obj := obj.(type) {
 		case *types.Var:
-			fmt.Fprintf(&bindEntries, "%q: r.ValueOf(&%s.%[1]s).Elem(),\n", o.Name(), alias)
+			fmt.Fprintf(&bindEntries, "%q: r.ValueOf(&%s.%[1]s).Elem(),\n", obj.Name(), alias)
 		case *types.TypeName:
-			fmt.Fprintf(&typeEntries, "%q: r.TypeOf((*%s.%[1]s)(nil)).Elem(),\n", o.Name(), alias)
+			fmt.Fprintf(&typeEntries, "%q: r.TypeOf((*%s.%[1]s)(nil)).Elem(),\n", obj.Name(), alias)
 		default:
 			if !isConst || basic == nil || basic.Info()&types.IsUntyped == 0 {
-				fmt.Fprintf(&bindEntries, "%q: r.ValueOf(%s.%[1]s),\n", o.Name(), alias)
+				fmt.Fprintf(&bindEntries, "%q: r.ValueOf(%s.%[1]s),\n", obj.Name(), alias)
 				continue
 			}
 			// Untypeds contains the exact value of an untyped constant; the entry in Binds only has its type.
-			fmt.Fprintf(&bindEntries, "%q: r.ValueOf(*new(%s)),\n", o.Name(), types.Default(basic))
-			fmt.Fprintf(&untypedEntries, "%q: %q,\n", o.Name(), exactText(basic, o.(*types.Const).Val()))
+			fmt.Fprintf(&bindEntries, "%q: r.ValueOf(*new(%s)),\n", obj.Name(), types.Default(basic))
+			fmt.Fprintf(&untypedEntries, "%q: %q,\n", obj.Name(), exactText(basic, obj.(*types.Const).Val()))
 		}
 	}
 	// A package with only untyped constants is imported without a name.
@@ -87,23 +89,23 @@ func init() {
 %s},
 	}
 }
-`, name, alias, p.Path, p.name(), p.Types.Name(), &bindEntries, &typeEntries, &untypedEntries))
+`, name, alias, p.Path, p.importPath(), p.Types.Name(), &bindEntries, &typeEntries, &untypedEntries))
 }
 
 // exactText formats an untyped constant for the interpreter, as kind:value. A number that is not an integer is a
 // fraction, and a complex number is real part:imaginary part.
-func exactText(b *types.Basic, v constant.Value) string {
-	text := v.ExactString()
-	switch b.Kind() {
+func exactText(basic *types.Basic, value constant.Value) string {
+	text := value.ExactString()
+	switch basic.Kind() {
 	case types.UntypedString:
-		text = constant.StringVal(v)
+		text = constant.StringVal(value)
 	case types.UntypedComplex:
-		text = constant.Real(v).ExactString() + ":" + constant.Imag(v).ExactString()
+		text = constant.Real(value).ExactString() + ":" + constant.Imag(value).ExactString()
 	}
-	return strings.TrimPrefix(b.Name(), "untyped ") + ":" + text
+	return strings.TrimPrefix(basic.Name(), "untyped ") + ":" + text
 }
 
 // Stem converts an import path to the stem of a file name.
-func Stem(p string) string {
-	return strings.NewReplacer("github.com/krrlab/lab/", "", "/", "_", ".", "_", "-", "_", "~", "").Replace(p)
+func Stem(path string) string {
+	return strings.NewReplacer("github.com/krrlab/lab/", "", "/", "_", ".", "_", "-", "_", "~", "").Replace(path)
 }

@@ -11,7 +11,7 @@ import (
 // This example looks up a function of the laboratory in the bindings. A program that imports the bindings can run cells
 // that import the laboratory.
 func Example() {
-	p := imports.Packages["github.com/krrlab/lab/krrlab"]
-	fmt.Println(p.Name, p.Binds["New"].Type())
+	table := imports.Packages["github.com/krrlab/lab/krrlab"]
+	fmt.Println(table.Name, table.Binds["New"].Type())
 	// Output: krrlab func(*datasets.Dataset, krrlab.Config) (*krrlab.Lab, error)
 }

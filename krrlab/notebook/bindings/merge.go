@@ -2,12 +2,12 @@ package bindings
 
 import "github.com/gopherdata/gophernotes/imports"
 
-// merge adds names to the table of a package. If gomacro has a table for this package, its missing maps are created
-// first.
+// merge adds names to the table of a package. If gomacro has a table for this package, merge first creates the
+// maps that the table lacks.
 func merge(path string, names imports.PackageUnderlying) {
-	if p, ok := imports.Packages[path]; ok {
-		p.LazyInit(path)
-		imports.Packages[path] = p
+	if table, ok := imports.Packages[path]; ok {
+		table.LazyInit(path)
+		imports.Packages[path] = table
 	}
 	imports.Packages.MergePackage(path, names)
 }

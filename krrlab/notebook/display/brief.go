@@ -18,8 +18,8 @@ import (
 // Limits for the text of a value without a String method.
 const (
 	maxBrief           = 2000 // bytes
-	maxElements        = 100  // elements of a slice, array or map that limit shows in full
-	maxInnerElements   = 12   // elements of a slice, array or map that is long or deeply nested; see limit
+	maxElements        = 100  // elements of a slice, array or map that are shown; see shownElements
+	maxInnerElements   = 12   // elements of a slice, array or map that is long or deeply nested; see shownElements
 	maxDepth           = 4    // nesting of values
 	maxFieldsWithZeros = 8    // structs with more fields are shown without their zero fields
 )
@@ -35,7 +35,7 @@ func briefText(v any) string {
 	return p.String()
 }
 
-// printer builds the text of briefText.
+// printer writes the text of briefText.
 type printer struct{ strings.Builder }
 
 // value writes a value at a nesting depth.
@@ -87,11 +87,11 @@ func (p *printer) value(v reflect.Value, depth int) {
 }
 
 // typeText returns the name of a type. It removes what the interpreter adds to the names of generic types: the mark of
-// its patches of packages, and the type arguments of the enclosing function, which end with a semicolon.
+// patched packages, and the type arguments of the enclosing function, which end with a semicolon.
 func typeText(t reflect.Type) string {
 	name, args, isGeneric := strings.Cut(strings.ReplaceAll(t.String(), "@patch", ""), "[")
-	if i := strings.LastIndex(args, ";"); t.Name() != "" && i >= 0 {
-		args = args[i+1:]
+	if end := strings.LastIndex(args, ";"); t.Name() != "" && end >= 0 {
+		args = args[end+1:]
 	}
 	if !isGeneric {
 		return name
@@ -151,15 +151,15 @@ func shownElements(n, depth int) int {
 
 // list writes n elements, up to the limit.
 func (p *printer) list(open string, n, depth int, element func(i int)) {
-	shown := shownElements(n, depth)
+	shownCount := shownElements(n, depth)
 	p.WriteString(open) // "[" or "map["
-	for i := range shown {
+	for i := range shownCount {
 		if i > 0 {
 			p.WriteByte(' ')
 		}
 		element(i)
 	}
-	if shown < n {
+	if shownCount < n {
 		fmt.Fprintf(p, " … %d elements in all", n)
 	}
 	p.WriteByte(']')
@@ -196,45 +196,45 @@ func setDatasetData(text string, sample *datasets.Dataset, d *Data) {
 }
 
 // firstPoints returns a table of the first points and their targets.
-func firstPoints(d *datasets.Dataset) *plots.Table {
-	t := &plots.Table{}
-	n, dim := d.X.Dims()
-	rows, columns := min(n, shownRows), min(dim, shownColumns)
-	for j := range columns {
+func firstPoints(dataset *datasets.Dataset) *plots.Table {
+	table := &plots.Table{}
+	n, features := dataset.X.Dims()
+	rowCount, columnCount := min(n, shownRows), min(features, shownColumns)
+	for j := range columnCount {
 		name := fmt.Sprintf("x%d", j)
-		if j < len(d.Columns) {
-			name = d.Columns[j]
+		if j < len(dataset.Columns) {
+			name = dataset.Columns[j]
 		}
-		t.Columns = append(t.Columns, plots.Column{Name: name})
+		table.Columns = append(table.Columns, plots.Column{Name: name})
 	}
-	if columns < dim {
-		t.Columns = append(t.Columns, plots.Column{Name: "…"})
+	if columnCount < features {
+		table.Columns = append(table.Columns, plots.Column{Name: "…"})
 	}
-	if d.HasAnswers() {
-		t.Columns = append(t.Columns, plots.Column{Name: "y"})
+	if dataset.HasAnswers() {
+		table.Columns = append(table.Columns, plots.Column{Name: "y"})
 	}
-	row := make([]float64, dim)
-	for i := range rows {
-		d.X.RowTo(row, i)
+	row := make([]float64, features)
+	for i := range rowCount {
+		dataset.X.RowTo(row, i)
 		var cells []any
-		for _, v := range row[:columns] {
+		for _, v := range row[:columnCount] {
 			cells = append(cells, v)
 		}
-		if columns < dim {
+		if columnCount < features {
 			cells = append(cells, "…")
 		}
 		switch {
-		case d.Target != nil:
-			cells = append(cells, d.Target[i])
-		case d.Class != nil:
-			cells = append(cells, d.Labels[d.Class[i]])
+		case dataset.Target != nil:
+			cells = append(cells, dataset.Target[i])
+		case dataset.Class != nil:
+			cells = append(cells, dataset.Labels[dataset.Class[i]])
 		}
-		t.Add(cells...)
+		table.Add(cells...)
 	}
-	if rows < n || columns < dim {
-		t.Caption = fmt.Sprintf("The first %d of %d points, %d of %d features.", rows, n, columns, dim)
+	if rowCount < n || columnCount < features {
+		table.Caption = fmt.Sprintf("The first %d of %d points, %d of %d features.", rowCount, n, columnCount, features)
 	}
-	return t
+	return table
 }
 
 // inlineFigure matches a drawing of package plots within HTML.
@@ -245,11 +245,11 @@ var figureTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
 
 // replaceDrawings replaces the drawings in HTML by equivalent images, because notebooks that are not trusted omit svg
 // elements but show images.
-func replaceDrawings(s string) string {
-	return inlineFigure.ReplaceAllStringFunc(s, func(svg string) string {
+func replaceDrawings(page string) string {
+	return inlineFigure.ReplaceAllStringFunc(page, func(svg string) string {
 		alt := "figure"
-		if m := figureTitle.FindStringSubmatch(svg); m != nil {
-			alt = html.UnescapeString(m[1])
+		if title := figureTitle.FindStringSubmatch(svg); title != nil {
+			alt = html.UnescapeString(title[1])
 		}
 		return SVGImage(svg, alt)
 	})
@@ -258,22 +258,22 @@ func replaceDrawings(s string) string {
 // adaptFigure replaces the SVG drawings in the HTML of any value by images. If v is a figure, adaptFigure also sets the
 // displayed size of its PNG image, and returns an error if the figure cannot be drawn.
 func adaptFigure(v any, d *Data) error {
-	if s, ok := d.Data[MIMETypeHTML].(string); ok {
-		d.Data[MIMETypeHTML] = replaceDrawings(s)
+	if html, ok := d.Data[MIMETypeHTML].(string); ok {
+		d.Data[MIMETypeHTML] = replaceDrawings(html)
 	}
-	f, ok := v.(*plots.Figure)
-	if x, isValue := v.(plots.Figure); isValue {
-		f, ok = &x, true
+	figure, ok := v.(*plots.Figure)
+	if figureValue, isValue := v.(plots.Figure); isValue {
+		figure, ok = &figureValue, true
 	}
 	if !ok {
 		return nil
 	}
-	if b, ok := d.Data[MIMETypePNG].([]byte); ok {
-		if c, err := png.DecodeConfig(bytes.NewReader(b)); err == nil {
+	if picture, ok := d.Data[MIMETypePNG].([]byte); ok {
+		if config, err := png.DecodeConfig(bytes.NewReader(picture)); err == nil {
 			const cssPixels = 96 // per inch
-			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * cssPixels / plots.DotsPerInch,
-				"height": c.Height * cssPixels / plots.DotsPerInch}}
+			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": config.Width * cssPixels / plots.DotsPerInch,
+				"height": config.Height * cssPixels / plots.DotsPerInch}}
 		}
 	}
-	return f.Validate()
+	return figure.Validate()
 }

@@ -43,14 +43,14 @@ func MakeData(mimeType string, data any) Data {
 
 // textFor returns the text/plain representation of data: the data itself if it is readable text, else a summary.
 func textFor(mimeType string, data any) string {
-	switch x := data.(type) {
+	switch content := data.(type) {
 	case string:
 		if mimeType == MIMETypeMarkdown || mimeType == MIMETypeLatex {
-			return x
+			return content
 		}
-		return fmt.Sprintf("<%s, %d bytes>", mimeType, len(x))
+		return fmt.Sprintf("<%s, %d bytes>", mimeType, len(content))
 	case []byte:
-		return fmt.Sprintf("<%s, %d bytes>", mimeType, len(x))
+		return fmt.Sprintf("<%s, %d bytes>", mimeType, len(content))
 	}
 	return fmt.Sprint(data)
 }
@@ -85,7 +85,7 @@ func SVG(svg string) Data { return MakeData(MIMETypeSVG, svg) }
 // Any returns data that shows text or bytes of a MIME type. If mimeType is "", text is plain text, and the type of
 // bytes is detected from their contents. For other values, Any is the same as Render.
 func Any(mimeType string, data any) Data {
-	b, ok := data.([]byte)
+	content, ok := data.([]byte)
 	if text, isText := data.(string); isText {
 		return MakeData(cmp.Or(mimeType, MIMETypeText), text)
 	}
@@ -93,29 +93,29 @@ func Any(mimeType string, data any) Data {
 		return Render(data)
 	}
 	if mimeType == "" {
-		mimeType, _, _ = strings.Cut(http.DetectContentType(b), ";")
+		mimeType, _, _ = strings.Cut(http.DetectContentType(content), ";")
 	}
 	if strings.HasPrefix(mimeType, "text/") || mimeType == MIMETypeSVG {
-		return MakeData(mimeType, string(b))
+		return MakeData(mimeType, string(content))
 	}
-	return MakeData(mimeType, b)
+	return MakeData(mimeType, content)
 }
 
 // File returns data that shows the contents of a file, as Any does. It panics if the file cannot be read.
 func File(mimeType, path string) Data {
-	b, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		panic(err)
 	}
-	return Any(mimeType, b)
+	return Any(mimeType, content)
 }
 
 // encodePNG returns a picture as PNG, and its size as metadata.
 func encodePNG(img image.Image) ([]byte, MIMEMap, error) {
-	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
+	var encoded bytes.Buffer
+	if err := png.Encode(&encoded, img); err != nil {
 		return nil, nil, err
 	}
-	s := img.Bounds().Size()
-	return b.Bytes(), MIMEMap{MIMETypePNG: MIMEMap{"width": s.X, "height": s.Y}}, nil
+	size := img.Bounds().Size()
+	return encoded.Bytes(), MIMEMap{MIMETypePNG: MIMEMap{"width": size.X, "height": size.Y}}, nil
 }

@@ -36,16 +36,16 @@ type drawing struct{ err error }
 func (d *drawing) SVG() (string, error) { return "<svg/>", d.err }
 func (d *drawing) PNG() []byte          { return []byte("png") }
 
-// wild is a value whose HTML method panics.
-type wild struct{}
+// panicker is a value whose HTML method panics.
+type panicker struct{}
 
-func (wild) HTML() string   { panic("no") }
-func (wild) String() string { return "wild" }
+func (panicker) HTML() string   { panic("no") }
+func (panicker) String() string { return "panicker" }
 
-// stage is a value whose HTML contains that of a figure.
-type stage struct{ f *plots.Figure }
+// figureReport is a value whose HTML contains the HTML of a figure.
+type figureReport struct{ figure *plots.Figure }
 
-func (s stage) HTML() string { return "<p>a</p>" + s.f.HTML() }
+func (r figureReport) HTML() string { return "<p>a</p>" + r.figure.HTML() }
 
 // node is a value that can contain another node.
 type node struct {
@@ -80,10 +80,10 @@ func TestRender(t *testing.T) {
 		A, B, C, D, E, F, G, H, I int
 	}
 	// Show returns an error for the values with these names.
-	unshown := map[string]bool{"panics": true, "no plot": true, "no figure": true}
-	for name, c := range map[string]struct {
-		v    any
-		want map[string]string // part of the representation by MIME type
+	showFails := map[string]bool{"panics": true, "invalid plot": true, "invalid figure": true}
+	for name, test := range map[string]struct {
+		value     any
+		wantParts map[string]string // part of each representation, by MIME type
 	}{
 		"number":    {3, map[string]string{"text/plain": "3"}},
 		"nil":       {nil, map[string]string{"text/plain": "nil"}},
@@ -94,43 +94,43 @@ func TestRender(t *testing.T) {
 		"HTML":      {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
 		"SVG": {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
 			"text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
-		"fails": {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
+		"failing SVG": {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
 		"by value": {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
 			"text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
-		"panics": {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
+		"panics": {panicker{}, map[string]string{"text/plain": "panicker\nHTML panicked: no"}},
 		"image":  {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
 		"figure": {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "",
 			"text/html": `<figure class="krr-figure">`, "text/plain": ""}},
 		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "",
 			"text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
-		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure class="krr-figure">
+		"figure in HTML": {figureReport{figure}, map[string]string{"text/html": `<p>a</p><figure class="krr-figure">
 <img `, "text/plain": ""}},
 		"plot": {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "",
 			"text/html": `<img style="max-width:100%;height:auto" alt="plot &#34;&#34;" src=`, "text/plain": "plot"}},
-		"no plot": {broken,
+		"invalid plot": {broken,
 			map[string]string{"text/plain": "plot \"b\"\ndisplay panicked: Values must be greater than 0 for a " +
 				"log scale."}},
-		"no figure": {&plots.Figure{Title: "t"}, map[string]string{"image/svg+xml": "<svg", "image/png": "",
+		"invalid figure": {&plots.Figure{Title: "t"}, map[string]string{"image/svg+xml": "<svg", "image/png": "",
 			"text/html": "<pre>", "text/plain": "figure: "}},
-		"drawn": {display.SVG("<svg/>"), map[string]string{"image/svg+xml": "<svg/>",
+		"SVG text": {display.SVG("<svg/>"), map[string]string{"image/svg+xml": "<svg/>",
 			"text/html":  `alt="&lt;image/svg+xml, 6 bytes&gt;" src="data:image/svg+xml;base64,PHN2Zy8+">`,
 			"text/plain": "6 bytes"}},
-		"drawn, too": {display.Any("image/svg+xml", []byte("<svg/>")),
+		"SVG bytes": {display.Any("image/svg+xml", []byte("<svg/>")),
 			map[string]string{"image/svg+xml": "<svg/>", "text/html": "PHN2Zy8+", "text/plain": "6 bytes"}},
 		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.",
 			"text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
 		"pair": {&datasets.TrainTest{Train: set}, map[string]string{"text/html": ">1.5<",
 			"text/plain": "test     none"}},
-		"no pair": {&datasets.TrainTest{}, map[string]string{"text/html": "training none",
+		"empty pair": {&datasets.TrainTest{}, map[string]string{"text/html": "training none",
 			"text/plain": "test     none"}},
 		"nested": {&nested,
 			map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] " +
 				"In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
-		"huge":      {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
-		"matrix":    {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
-		"no matrix": {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
-		"empty":     {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
-		"set": {*set, map[string]string{"text/html": "The first 5 of 7 points",
+		"huge":            {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
+		"matrix":          {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
+		"matrix by value": {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
+		"empty matrix":    {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
+		"data set by value": {*set, map[string]string{"text/html": "The first 5 of 7 points",
 			"text/plain": "a<b: classification"}},
 		"frame":  {frame, map[string]string{"text/html": "a&lt;b (float)", "text/plain": "2 rows × 2 columns"}},
 		"series": {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
@@ -144,20 +144,21 @@ func TestRender(t *testing.T) {
 		"bytes": {display.Any("", []byte("\x89PNG\r\n\x1a\n")),
 			map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
-		if _, err := display.Show(c.v); (err != nil) != unshown[name] || err != nil &&
+		if _, err := display.Show(test.value); (err != nil) != showFails[name] || err != nil &&
 			!strings.HasPrefix(err.Error(), "it cannot be shown: ") {
-			t.Errorf("%s: %v, want an error: %v", name, err, unshown[name])
+			t.Errorf("%s: %v, want an error: %v", name, err, showFails[name])
 		}
-		got := display.Render(c.v).Data
+		got := display.Render(test.value).Data
+		// The text is cut after 2,000 bytes, and a note follows.
 		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long" {
 			t.Errorf("%s: a text of %d bytes", name, len(text))
 		}
-		for mime, part := range c.want {
+		for mime, part := range test.wantParts {
 			if s := fmt.Sprint(got[mime]); got[mime] == nil || !strings.Contains(s, part) {
 				t.Errorf("%s: %s is %.80q, want %q", name, mime, s, part)
 			}
 		}
-		testkit.Equal(t, len(got), len(c.want), name, slices.Sorted(maps.Keys(got)))
+		testkit.Equal(t, len(got), len(test.wantParts), name, slices.Sorted(maps.Keys(got)))
 	}
 }
 

@@ -65,20 +65,20 @@ func render(v any) (d Data, failures []string) {
 		return d, nil
 	}
 	d = Data{Data: MIMEMap{}}
-	attempt := func(name string, f func() error) {
+	attempt := func(name string, add func() error) {
 		defer func() {
-			if r := recover(); r != nil {
-				failures = append(failures, fmt.Sprintf("%s panicked: %v", name, r))
+			if recovered := recover(); recovered != nil {
+				failures = append(failures, fmt.Sprintf("%s panicked: %v", name, recovered))
 			}
 		}()
-		if err := f(); err != nil {
+		if err := add(); err != nil {
 			failures = append(failures, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 	if !isNil(v) {
 		attempt("Render", func() error { return addRendered(v, &d) })
-		for _, m := range methods {
-			attempt(m.name, func() error { return addFromMethod(v, m.name, m.mime, &d) })
+		for _, method := range methods {
+			attempt(method.name, func() error { return addFromMethod(v, method.name, method.mime, &d) })
 		}
 		attempt("figure", func() error { return adaptFigure(v, &d) })
 		if len(d.Data) == 0 {
@@ -120,11 +120,11 @@ func imageHTML(mime string, content []byte, alt string) string {
 
 // isNil reports whether v is nil or a nil pointer, map, slice, function, interface or channel.
 func isNil(v any) bool {
-	switch r := reflect.ValueOf(v); r.Kind() {
+	switch value := reflect.ValueOf(v); value.Kind() {
 	case reflect.Invalid:
 		return true
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Interface, reflect.Chan:
-		return r.IsNil()
+		return value.IsNil()
 	}
 	return false
 }
@@ -142,17 +142,17 @@ func ensureText(d Data) Data {
 
 // addRendered adds the data that the Render method of the value returns, and the PNG of an image.Image.
 func addRendered(v any, d *Data) error {
-	if r, ok := v.(interface{ Render() Data }); ok {
-		x := r.Render()
-		maps.Copy(d.Data, x.Data)
-		d.Metadata, d.Transient = x.Metadata, x.Transient
+	if renderer, ok := v.(interface{ Render() Data }); ok {
+		rendered := renderer.Render()
+		maps.Copy(d.Data, rendered.Data)
+		d.Metadata, d.Transient = rendered.Metadata, rendered.Transient
 	}
 	if img, ok := v.(image.Image); ok {
-		b, meta, err := encodePNG(img)
+		encoded, metadata, err := encodePNG(img)
 		if err != nil {
 			return err
 		}
-		d.Data[MIMETypePNG], d.Metadata = b, meta
+		d.Data[MIMETypePNG], d.Metadata = encoded, metadata
 	}
 	return nil
 }
@@ -167,26 +167,27 @@ var (
 // addFromMethod adds the representation that the method with the given name returns, if v has this method with a
 // supported signature.
 func addFromMethod(v any, name, mime string, d *Data) error {
-	r := reflect.ValueOf(v)
-	m := r.MethodByName(name)
-	if !m.IsValid() && r.Kind() != reflect.Pointer {
-		p := reflect.New(r.Type()) // the method may have a pointer receiver
-		p.Elem().Set(r)
-		m = p.MethodByName(name)
+	value := reflect.ValueOf(v)
+	method := value.MethodByName(name)
+	if !method.IsValid() && value.Kind() != reflect.Pointer {
+		pointer := reflect.New(value.Type()) // the method may have a pointer receiver
+		pointer.Elem().Set(value)
+		method = pointer.MethodByName(name)
 	}
-	if !m.IsValid() {
+	if !method.IsValid() {
 		return nil
 	}
-	t := m.Type()
-	if t.NumIn() != 0 || t.NumOut() < 1 || t.NumOut() > 2 || !supportedResults[t.Out(0)] || t.NumOut() == 2 &&
-		t.Out(1) != errorType {
+	methodType := method.Type()
+	resultCount := methodType.NumOut()
+	if methodType.NumIn() != 0 || resultCount < 1 || resultCount > 2 || !supportedResults[methodType.Out(0)] ||
+		resultCount == 2 && methodType.Out(1) != errorType {
 		return nil
 	}
-	out := m.Call(nil)
-	if len(out) == 2 && !out[1].IsNil() {
-		return out[1].Interface().(error)
+	results := method.Call(nil)
+	if len(results) == 2 && !results[1].IsNil() {
+		return results[1].Interface().(error)
 	}
-	d.Data[mime] = out[0].Interface()
+	d.Data[mime] = results[0].Interface()
 	return nil
 }
 
@@ -237,11 +238,11 @@ func addByType(v any, d *Data) error {
 		d.Data[MIMETypeText] = fmt.Sprintf("plot %q", x.Title.Text)
 		var drawings [2]bytes.Buffer
 		for i, format := range []string{"svg", "png"} {
-			w, err := x.WriterTo(6.5*vg.Inch, 4*vg.Inch, format)
+			writer, err := x.WriterTo(6.5*vg.Inch, 4*vg.Inch, format)
 			if err != nil {
 				return err
 			}
-			if _, err := w.WriteTo(&drawings[i]); err != nil {
+			if _, err := writer.WriteTo(&drawings[i]); err != nil {
 				return err
 			}
 		}
@@ -251,8 +252,8 @@ func addByType(v any, d *Data) error {
 	case *dataframe.DataFrame:
 		return addFrame(x, d)
 	case series.Series:
-		f := dataframe.New(x)
-		return addFrame(&f, d)
+		frame := dataframe.New(x)
+		return addFrame(&frame, d)
 	case mat.Matrix:
 		addMatrix(x, d)
 	case *datasets.Dataset:
@@ -266,10 +267,11 @@ func addByType(v any, d *Data) error {
 		n, s := x.Dims()
 		d.Data[MIMETypeText] = fmt.Sprintf("%d × %d %T", n, s, x)
 	default:
-		if r := reflect.ValueOf(v); r.Kind() == reflect.Struct { // for example a mat.Dense instead of a *mat.Dense
-			p := reflect.New(r.Type())
-			p.Elem().Set(r)
-			return addByType(p.Interface(), d)
+		// The methods may have a pointer receiver, as for a mat.Dense instead of a *mat.Dense.
+		if value := reflect.ValueOf(v); value.Kind() == reflect.Struct {
+			pointer := reflect.New(value.Type())
+			pointer.Elem().Set(value)
+			return addByType(pointer.Interface(), d)
 		}
 	}
 	return nil
@@ -277,56 +279,56 @@ func addByType(v any, d *Data) error {
 
 // addTable adds a table as text and as HTML. In HTML, it scrolls within a box that has the width of the page and a
 // limited height.
-func addTable(t *plots.Table, d *Data) {
-	d.Data[MIMETypeText] = strings.TrimSuffix(t.String(), "\n")
-	d.Data[MIMETypeHTML] = `<div style="max-height:40em;overflow:auto">` + t.HTML() + "</div>"
+func addTable(table *plots.Table, d *Data) {
+	d.Data[MIMETypeText] = strings.TrimSuffix(table.String(), "\n")
+	d.Data[MIMETypeHTML] = `<div style="max-height:40em;overflow:auto">` + table.HTML() + "</div>"
 }
 
 // addFrame adds a data frame as a table that shows the types next to the names.
-func addFrame(f *dataframe.DataFrame, d *Data) error {
-	if f.Err != nil {
-		return f.Err
+func addFrame(frame *dataframe.DataFrame, d *Data) error {
+	if frame.Err != nil {
+		return frame.Err
 	}
-	rows, columns := f.Dims()
+	rows, columns := frame.Dims()
 	showRows, showColumns := min(rows, maxRows), min(columns, maxColumns)
-	t := &plots.Table{Caption: fmt.Sprintf("%d rows × %d columns", rows, columns), Columns: make([]plots.Column, 1)}
+	table := &plots.Table{Caption: fmt.Sprintf("%d rows × %d columns", rows, columns), Columns: make([]plots.Column, 1)}
 	if showRows < rows || showColumns < columns {
-		t.Caption += fmt.Sprintf(", the first %d × %d shown", showRows, showColumns)
+		table.Caption += fmt.Sprintf(", the first %d × %d shown", showRows, showColumns)
 	}
-	names, types := f.Names(), f.Types()
+	names, types := frame.Names(), frame.Types()
 	for j := range showColumns {
-		t.Columns = append(t.Columns, plots.Column{Name: names[j], Unit: string(types[j]), Format: "%.6g"})
+		table.Columns = append(table.Columns, plots.Column{Name: names[j], Unit: string(types[j]), Format: "%.6g"})
 	}
 	for i := range showRows {
 		cells := []any{i}
 		for j := range showColumns {
-			if e := f.Elem(i, j); types[j] == series.Float && !e.IsNA() {
-				cells = append(cells, e.Float())
+			if element := frame.Elem(i, j); types[j] == series.Float && !element.IsNA() {
+				cells = append(cells, element.Float())
 			} else {
-				cells = append(cells, e.String())
+				cells = append(cells, element.String())
 			}
 		}
-		t.Add(cells...)
+		table.Add(cells...)
 	}
-	addTable(t, d)
+	addTable(table, d)
 	return nil
 }
 
 // addMatrix adds a matrix as a table. Only the corners of a large matrix are shown.
 func addMatrix(m mat.Matrix, d *Data) {
-	r, c := m.Dims()
-	columns := shownIndices(c)
-	t := &plots.Table{Title: fmt.Sprintf("%d × %d %T", r, c, m), Columns: make([]plots.Column, 1)}
-	for _, j := range columns {
+	rows, columns := m.Dims()
+	shownColumns := shownIndices(columns)
+	table := &plots.Table{Title: fmt.Sprintf("%d × %d %T", rows, columns, m), Columns: make([]plots.Column, 1)}
+	for _, j := range shownColumns {
 		name := "⋯"
 		if j >= 0 {
 			name = strconv.Itoa(j)
 		}
-		t.Columns = append(t.Columns, plots.Column{Name: name, Format: "%.6g", Right: true})
+		table.Columns = append(table.Columns, plots.Column{Name: name, Format: "%.6g", Right: true})
 	}
-	for _, i := range shownIndices(r) {
+	for _, i := range shownIndices(rows) {
 		cells := []any{i}
-		for _, j := range columns {
+		for _, j := range shownColumns {
 			if i < 0 || j < 0 {
 				cells = append(cells, "⋯")
 			} else {
@@ -336,21 +338,21 @@ func addMatrix(m mat.Matrix, d *Data) {
 		if i < 0 {
 			cells[0] = "⋮"
 		}
-		t.Add(cells...)
+		table.Add(cells...)
 	}
-	addTable(t, d)
+	addTable(table, d)
 }
 
 // shownIndices returns the indices to show out of n, with one −1 for all that are omitted.
 func shownIndices(n int) []int {
-	var out []int
+	var indices []int
 	for i := range n {
 		switch {
 		case n <= maxMatrixSide || i < maxMatrixSide/2 || i >= n-maxMatrixSide/2:
-			out = append(out, i)
+			indices = append(indices, i)
 		case i == maxMatrixSide/2:
-			out = append(out, -1)
+			indices = append(indices, -1)
 		}
 	}
-	return out
+	return indices
 }

@@ -13,7 +13,7 @@ import (
 // values are rejected with an error of one line that names the file.
 func TestReadConnection(t *testing.T) {
 	const ports = `"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":65535`
-	for _, test := range []struct{ file, address, want string }{
+	for _, test := range []struct{ file, wantAddress, wantError string }{
 		{`{"transport":"tcp","ip":"127.0.0.1","signature_scheme":"hmac-sha256","key":"k","kernel_name":"x",` + ports +
 			`}`, "tcp://127.0.0.1:1", ""},
 		{`{` + ports + `}`, "tcp://127.0.0.1:1", ""},
@@ -41,11 +41,11 @@ func TestReadConnection(t *testing.T) {
 		testkit.OK(t, os.WriteFile(name, []byte(test.file), 0o600))
 		connection, err := ReadConnection(name)
 		switch {
-		case test.want == "" && (err != nil || connection.address(connection.ShellPort) != test.address):
+		case test.wantError == "" && (err != nil || connection.address(connection.ShellPort) != test.wantAddress):
 			t.Errorf("%s: address %v, %v", test.file, connection.address(connection.ShellPort), err)
-		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
+		case test.wantError != "" && (err == nil || !strings.Contains(err.Error(), test.wantError) ||
 			!strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
-			t.Errorf("%s: %v, want %s", test.file, err, test.want)
+			t.Errorf("%s: %v, want %s", test.file, err, test.wantError)
 		}
 	}
 	if s, err := Listen(Connection{IP: "0.0.0.0"}, nil); err == nil {

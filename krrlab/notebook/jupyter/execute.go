@@ -28,9 +28,9 @@ type Cell struct {
 func (c *Cell) Interrupts() <-chan struct{} { return c.interrupts }
 
 // publish sends a message about the cell to all subscribers, unless the cell is silent.
-func (c *Cell) publish(typ string, content any) {
+func (c *Cell) publish(messageType string, content any) {
 	if !c.silent {
-		c.server.publish(typ, c.parent.RawHeader, content)
+		c.server.publish(messageType, c.parent.RawHeader, content)
 	}
 }
 
@@ -45,11 +45,11 @@ func (c *Cell) Display(d Data) { c.show("display_data", d) }
 // Update replaces the value with the same display_id.
 func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
 
-// show publishes a value in a message of type typ.
-func (c *Cell) show(typ string, d Data) {
+// show publishes a value in a message of the given type.
+func (c *Cell) show(messageType string, d Data) {
 	content := mimeBundle(d)
 	content["transient"] = d.Transient
-	c.publish(typ, content)
+	c.publish(messageType, content)
 }
 
 // mimeBundle returns the representations of a value, in the form used in messages.
@@ -59,8 +59,8 @@ func mimeBundle(d Data) map[string]any {
 
 // Comm sends a message of a comm, which is a channel between the kernel and a widget in a front end. It may be called
 // after the cell has ended.
-func (c *Cell) Comm(typ string, content, metadata map[string]any) {
-	c.publish(typ, contentWithMetadata{content, metadata})
+func (c *Cell) Comm(messageType string, content, metadata map[string]any) {
+	c.publish(messageType, contentWithMetadata{content, metadata})
 }
 
 // Clear removes the output of the cell. If wait is true, the output is removed when the next output arrives.
@@ -88,12 +88,12 @@ func (c *Cell) Input(prompt string, password bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q := &inputRequest{make(chan string, 1), m.sender.Identity(), frames}
+	question := &inputRequest{make(chan string, 1), m.sender.Identity(), frames}
 	c.server.mu.Lock()
-	c.server.pendingInput = q
+	c.server.pendingInput = question
 	c.server.mu.Unlock()
-	c.server.stdin.SendTo(q.identity, q.frames)
-	line, ok := <-q.answer
+	c.server.stdin.SendTo(question.identity, question.frames)
+	line, ok := <-question.answer
 	if !ok {
 		return "", errors.New("interrupted")
 	}
@@ -102,12 +102,12 @@ func (c *Cell) Input(prompt string, password bool) (string, error) {
 
 // resendInputRequest sends the pending question to a peer that connects with the identity of the front end that was
 // asked.
-func (s *Server) resendInputRequest(p *zmtp.Peer) {
+func (s *Server) resendInputRequest(peer *zmtp.Peer) {
 	s.mu.Lock()
-	q := s.pendingInput
+	question := s.pendingInput
 	s.mu.Unlock()
-	if q != nil && q.identity == p.Identity() {
-		p.Send(q.frames)
+	if question != nil && question.identity == peer.Identity() {
+		peer.Send(question.frames)
 	}
 }
 
@@ -120,19 +120,19 @@ func (s *Server) receiveInput(m *Message) {
 		return
 	}
 	s.mu.Lock()
-	q := s.pendingInput
+	question := s.pendingInput
 	s.pendingInput = nil
 	s.mu.Unlock()
-	if q != nil {
-		q.answer <- content.Value
+	if question != nil {
+		question.answer <- content.Value
 	}
 }
 
 // execute answers an execute_request.
 func (s *Server) execute(m *Message, req request) {
 	cell := &Cell{server: s, parent: m, silent: req.Silent, allowStdin: req.AllowStdin, interrupts: s.interrupts}
-	store := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
-	if store {
+	storesHistory := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
+	if storesHistory {
 		s.cellCount++
 	}
 	number := s.cellCount
@@ -140,18 +140,18 @@ func (s *Server) execute(m *Message, req request) {
 	outcome := s.lang.Run(fmt.Sprintf("Cell %d", number), req.Code, cell)
 	content := map[string]any{"status": "ok", "payload": []any{}, "user_expressions": map[string]any{}}
 	text := ""
-	if v := outcome.Value; v != nil {
-		text, _ = v.Data["text/plain"].(string)
-		shown := mimeBundle(*v)
+	if value := outcome.Value; value != nil {
+		text, _ = value.Data["text/plain"].(string)
+		shown := mimeBundle(*value)
 		shown["execution_count"] = number
 		cell.publish("execute_result", shown)
 	}
-	if store {
+	if storesHistory {
 		s.history = append(s.history, historyEntry{number, req.Code, text})
 	}
-	if f := outcome.Failure; f != nil {
-		cell.publish("error", f.content())
-		maps.Copy(content, f.content())
+	if failure := outcome.Failure; failure != nil {
+		cell.publish("error", failure.content())
+		maps.Copy(content, failure.content())
 		content["status"] = "error"
 		if req.StopOnError == nil || *req.StopOnError {
 			s.abortQueued()
@@ -202,7 +202,7 @@ func (s *Server) abortQueued() {
 	s.mu.Unlock()
 	for _, m := range aborted {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
-		// without execution_count, since the cell was not run
+		// The reply has no execution_count, because the cell was not run.
 		s.reply(m, "execute_reply", map[string]any{"status": "aborted"})
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	}
@@ -233,29 +233,29 @@ type historyEntry struct {
 
 // searchHistory returns the entries of the history that a request asks for. An entry consists of the session, the
 // number of the cell, and the input or, if the request has output set, the pair of input and output. There is only one
-// session, which has the number 1; a request means it by 0, too. If the request has unique set, only the last of
-// several equal inputs is returned.
+// session. Its number is 1, and the number 0 in a request denotes it, too. If the request has unique set, only the last
+// of several equal inputs is returned.
 func (s *Server) searchHistory(req request) [][]any {
 	var matches []historyEntry
 	switch req.Access {
 	case "range":
-		for _, e := range s.history {
-			if e.number >= req.Start && (req.Stop == nil || e.number < *req.Stop) && req.Session <= 1 {
-				matches = append(matches, e)
+		for _, entry := range s.history {
+			if entry.number >= req.Start && (req.Stop == nil || entry.number < *req.Stop) && req.Session <= 1 {
+				matches = append(matches, entry)
 			}
 		}
 	case "search":
 		indexOf, pattern := map[string]int{}, globRegexp(req.Pattern)
-		for _, e := range s.history {
-			if !pattern.MatchString(e.input) {
+		for _, entry := range s.history {
+			if !pattern.MatchString(entry.input) {
 				continue
 			}
-			if i, isRepeated := indexOf[e.input]; req.Unique && isRepeated {
-				matches[i] = e
+			if i, isRepeated := indexOf[entry.input]; req.Unique && isRepeated {
+				matches[i] = entry
 				continue
 			}
-			indexOf[e.input] = len(matches)
-			matches = append(matches, e)
+			indexOf[entry.input] = len(matches)
+			matches = append(matches, entry)
 		}
 	default: // tail
 		matches = s.history
@@ -263,15 +263,15 @@ func (s *Server) searchHistory(req request) [][]any {
 	if req.N > 0 && req.Access != "range" {
 		matches = matches[max(0, len(matches)-req.N):]
 	}
-	out := [][]any{}
-	for _, e := range matches {
+	result := [][]any{}
+	for _, entry := range matches {
 		if req.Output {
-			out = append(out, []any{1, e.number, []any{e.input, e.output}})
+			result = append(result, []any{1, entry.number, []any{entry.input, entry.output}})
 		} else {
-			out = append(out, []any{1, e.number, e.input})
+			result = append(result, []any{1, entry.number, entry.input})
 		}
 	}
-	return out
+	return result
 }
 
 // handle answers a request. It publishes the states busy before and idle afterwards.
@@ -312,8 +312,8 @@ func (s *Server) handle(m *Message) {
 	case "comm_info_request":
 		answer(map[string]any{"comms": s.lang.Comms(req.Target)})
 	case "comm_open", "comm_msg", "comm_close":
-		s.lang.ReceiveComm(m.Header.Type, m.Content, func(typ string, content, metadata map[string]any) {
-			s.publish(typ, m.RawHeader, contentWithMetadata{content, metadata})
+		s.lang.ReceiveComm(m.Header.Type, m.Content, func(messageType string, content, metadata map[string]any) {
+			s.publish(messageType, m.RawHeader, contentWithMetadata{content, metadata})
 		})
 	case "interrupt_request":
 		s.Interrupt()

@@ -23,9 +23,9 @@ type scriptedLanguage struct {
 
 func (l scriptedLanguage) Comms(target string) map[string]any { return l.models.Comms(target) }
 
-func (l scriptedLanguage) ReceiveComm(typ string, content []byte, publish func(string, map[string]any,
+func (l scriptedLanguage) ReceiveComm(messageType string, content []byte, publish func(string, map[string]any,
 	map[string]any)) {
-	l.models.Receive(typ, content, publish)
+	l.models.Receive(messageType, content, publish)
 }
 
 func (scriptedLanguage) Interrupt() {}
@@ -33,8 +33,8 @@ func (scriptedLanguage) Interrupt() {}
 func (l scriptedLanguage) Info() content { return maps.Clone(l.info) }
 
 func (l scriptedLanguage) Run(name, code string, cell *Cell) Outcome {
-	text := func(s string) Outcome {
-		return Outcome{Value: &Data{Data: content{"text/plain": s}, Metadata: content{}}}
+	text := func(value string) Outcome {
+		return Outcome{Value: &Data{Data: content{"text/plain": value}, Metadata: content{}}}
 	}
 	switch code {
 	case "fail":
@@ -47,8 +47,8 @@ func (l scriptedLanguage) Run(name, code string, cell *Cell) Outcome {
 		line, err := cell.Input("who? ", true)
 		return text(fmt.Sprint(line, err))
 	case "slide":
-		m, err := l.models.Open(widget.Spec{Kind: widget.IntSlider, Value: 3, Max: 9, Step: 1}, cell.Comm, nil)
-		return text(fmt.Sprint(m != nil, err))
+		model, err := l.models.Open(widget.Spec{Kind: widget.IntSlider, Value: 3, Max: 9, Step: 1}, cell.Comm, nil)
+		return text(fmt.Sprint(model != nil, err))
 	case "show":
 		cell.Stream("stdout", "printed")
 		cell.Display(Data{content{"a": 1}, content{}, content{"display_id": "7"}})
@@ -81,33 +81,34 @@ type frontEnd struct {
 // connect starts a kernel with the given key and connects a front end to it.
 func connect(t *testing.T, key string) *frontEnd {
 	t.Helper()
-	lang := scriptedLanguage{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
-	s := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, lang))
-	f := &frontEnd{t: t, server: s, session: "of the front end", served: make(chan struct{})}
-	t.Cleanup(s.Close)
-	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
-		c := testkit.Must(zmtp.Dial("tcp://"+x.Addr().String(), typ, "me"))
-		t.Cleanup(func() { c.Close() })
-		return c
+	language := scriptedLanguage{content{"implementation": "impl", "banner": "welcome"}, new(widget.Set)}
+	server := testkit.Must(Listen(Connection{IP: "127.0.0.1", Key: key}, language))
+	f := &frontEnd{t: t, server: server, session: "of the front end", served: make(chan struct{})}
+	t.Cleanup(server.Close)
+	dial := func(socket *zmtp.Socket, socketType string) *zmtp.Conn {
+		conn := testkit.Must(zmtp.Dial("tcp://"+socket.Addr().String(), socketType, "me"))
+		t.Cleanup(func() { conn.Close() })
+		return conn
 	}
-	f.iopub = dial(s.iopub, "SUB")
+	f.iopub = dial(server.iopub, "SUB")
 	testkit.OK(t, f.iopub.Send([]byte{1})) // subscribes to all topics
 	if m, _ := f.recv(f.iopub); m.Header.Type != "iopub_welcome" {
 		t.Fatalf("%+v", m)
 	}
 	go func() {
 		defer close(f.served)
-		_ = s.Serve(t.Context())
+		_ = server.Serve(t.Context())
 	}()
-	<-s.serving // by now the status "starting" was published, before the tests read their own messages
-	f.shell, f.control, f.stdin = dial(s.shell, "DEALER"), dial(s.control, "DEALER"), dial(s.stdin, "DEALER")
+	<-server.serving // by now the status "starting" was published, before the tests read their own messages
+	f.shell, f.control = dial(server.shell, "DEALER"), dial(server.control, "DEALER")
+	f.stdin = dial(server.stdin, "DEALER")
 	return f
 }
 
 // recv returns the next message on a connection, and its content.
-func (f *frontEnd) recv(c *zmtp.Conn) (*Message, map[string]any) {
+func (f *frontEnd) recv(conn *zmtp.Conn) (*Message, map[string]any) {
 	f.t.Helper()
-	m, err := Decode(testkit.Must(c.Recv()), f.server.key)
+	m, err := Decode(testkit.Must(conn.Recv()), f.server.key)
 	if err != nil || m.Header.Session != f.server.session {
 		f.t.Fatalf("%+v, %v", m, err)
 	}
@@ -117,16 +118,16 @@ func (f *frontEnd) recv(c *zmtp.Conn) (*Message, map[string]any) {
 }
 
 // encode returns the frames of a request, and its header.
-func (f *frontEnd) encode(typ string, content any) ([][]byte, string) {
-	frames := testkit.Must(Encode(nil, typ, f.session, nil, content, f.server.key))
+func (f *frontEnd) encode(messageType string, content any) ([][]byte, string) {
+	frames := testkit.Must(Encode(nil, messageType, f.session, nil, content, f.server.key))
 	return frames, string(frames[2])
 }
 
 // publishedFor sends a request and returns the types and contents of the messages published for it, until the kernel is
 // idle.
-func (f *frontEnd) publishedFor(typ string, content any) (published []string) {
+func (f *frontEnd) publishedFor(messageType string, content any) (published []string) {
 	f.t.Helper()
-	frames, header := f.encode(typ, content)
+	frames, header := f.encode(messageType, content)
 	testkit.OK(f.t, f.shell.Send(frames...))
 	for {
 		m, _ := f.recv(f.iopub)
@@ -144,12 +145,12 @@ func (f *frontEnd) publishedFor(typ string, content any) (published []string) {
 }
 
 // answerTo is like publishedFor, and also returns the content of the reply, which must have the type of the request.
-func (f *frontEnd) answerTo(typ string, content any) (reply map[string]any, published []string) {
+func (f *frontEnd) answerTo(messageType string, content any) (reply map[string]any, published []string) {
 	f.t.Helper()
-	published = f.publishedFor(typ, content)
+	published = f.publishedFor(messageType, content)
 	m, reply := f.recv(f.shell)
-	if want := strings.TrimSuffix(typ, "_request") + "_reply"; m.Header.Type != want {
-		f.t.Errorf("%s is answered by %s", typ, m.Header.Type)
+	if want := strings.TrimSuffix(messageType, "_request") + "_reply"; m.Header.Type != want {
+		f.t.Errorf("%s is answered by %s", messageType, m.Header.Type)
 	}
 	return reply, published
 }
@@ -159,11 +160,11 @@ func (f *frontEnd) checkJSON(description string, got any, want string) {
 	f.t.Helper()
 	var wantValue any
 	testkit.OK(f.t, json.Unmarshal([]byte(want), &wantValue))
-	b, _ := json.Marshal(got)
+	gotJSON, _ := json.Marshal(got)
 	var gotValue any
-	_ = json.Unmarshal(b, &gotValue)
+	_ = json.Unmarshal(gotJSON, &gotValue)
 	if !reflect.DeepEqual(gotValue, wantValue) {
-		f.t.Errorf("%s: %s, want %s", description, b, want)
+		f.t.Errorf("%s: %s, want %s", description, gotJSON, want)
 	}
 }
 

@@ -57,52 +57,53 @@ func sign(key []byte, parts [][]byte) []byte {
 		return []byte{}
 	}
 	mac := hmac.New(sha256.New, key)
-	for _, p := range parts {
-		mac.Write(p)
+	for _, part := range parts {
+		mac.Write(part)
 	}
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
 // Decode parses a message and checks its signature with the key. The frames are the identities, the delimiter, the
 // signature, the header, the parent header, the metadata and the content. Decode returns errMalformed if a frame is
-// missing or the header is no JSON, and errSignature if the signature is wrong; with an empty key it must be empty.
+// missing or the header is no JSON, and errSignature if the signature is wrong; with an empty key, the signature must
+// be empty.
 func Decode(frames [][]byte, key []byte) (*Message, error) {
-	i := slices.IndexFunc(frames, func(frame []byte) bool { return bytes.Equal(frame, delimiter) })
-	if i < 0 || len(frames) < i+6 {
+	delimiterIndex := slices.IndexFunc(frames, func(frame []byte) bool { return bytes.Equal(frame, delimiter) })
+	if delimiterIndex < 0 || len(frames) < delimiterIndex+6 {
 		return nil, errMalformed
 	}
-	parts := frames[i+2 : i+6]
-	if !hmac.Equal(sign(key, parts), frames[i+1]) {
+	parts := frames[delimiterIndex+2 : delimiterIndex+6]
+	if !hmac.Equal(sign(key, parts), frames[delimiterIndex+1]) {
 		return nil, errSignature
 	}
-	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Content: parts[3],
-		signature: frames[i+1]}
+	m := &Message{Identities: frames[:delimiterIndex], RawHeader: parts[0], Parent: parts[1], Content: parts[3],
+		signature: frames[delimiterIndex+1]}
 	if err := json.Unmarshal(parts[0], &m.Header); err != nil {
 		return nil, errMalformed
 	}
 	return m, nil
 }
 
-// Encode returns the frames of a message of type typ to the given identities. content must be encodable as JSON; parent
-// is the raw parent header, or empty.
-func Encode(identities [][]byte, typ, session string, parent json.RawMessage, content any, key []byte) ([][]byte,
-	error) {
+// Encode returns the frames of a message of the given type to the given identities. content must be encodable as JSON;
+// parent is the raw parent header, or empty.
+func Encode(identities [][]byte, messageType, session string, parent json.RawMessage, content any,
+	key []byte) ([][]byte, error) {
 	header, err := json.Marshal(Header{ID: rand.Text(), Session: session, Username: "kernel",
-		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: protocolVersion})
+		Date: time.Now().UTC().Format(time.RFC3339Nano), Type: messageType, Version: protocolVersion})
 	if err != nil {
 		return nil, err
 	}
 	metadata := []byte("{}")
-	if a, ok := content.(contentWithMetadata); ok {
-		if content = a.content; a.metadata != nil {
-			if metadata, err = json.Marshal(a.metadata); err != nil {
-				return nil, fmt.Errorf("jupyter: %s: %w", typ, err)
+	if withMetadata, ok := content.(contentWithMetadata); ok {
+		if content = withMetadata.content; withMetadata.metadata != nil {
+			if metadata, err = json.Marshal(withMetadata.metadata); err != nil {
+				return nil, fmt.Errorf("jupyter: %s: %w", messageType, err)
 			}
 		}
 	}
 	body, err := json.Marshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("jupyter: %s: %w", typ, err)
+		return nil, fmt.Errorf("jupyter: %s: %w", messageType, err)
 	}
 	if len(parent) == 0 {
 		parent = json.RawMessage("{}")
@@ -128,15 +129,15 @@ type signatures struct {
 func (s *signatures) isNew(signature []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var k [16]byte
-	hex.Decode(k[:], signature[:min(len(signature), 2*len(k))])
-	if s.recent[k] || s.older[k] {
+	var prefix [16]byte
+	hex.Decode(prefix[:], signature[:min(len(signature), 2*len(prefix))])
+	if s.recent[prefix] || s.older[prefix] {
 		return false
 	}
 	if s.recent == nil || len(s.recent) == s.limit {
 		s.recent, s.older = map[[16]byte]bool{}, s.recent
 	}
-	s.recent[k] = true
+	s.recent[prefix] = true
 	return true
 }
 
@@ -157,11 +158,11 @@ type Connection struct {
 
 // ReadConnection reads a connection file. Missing values are never replaced by less secure ones.
 func ReadConnection(name string) (c Connection, err error) {
-	b, err := os.ReadFile(name)
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return c, fmt.Errorf("connection file: %w", err)
 	}
-	err = json.Unmarshal(b, &c)
+	err = json.Unmarshal(content, &c)
 	if info, err := os.Stat(name); err == nil {
 		c.ownerUID = zmtp.OwnerOf(info)
 	}

@@ -66,17 +66,17 @@ func FuzzDecode(f *testing.F) {
 	f.Add(bytes.Join(encodedRequest(f, "key"), []byte("\n")), false)
 	f.Add([]byte("<IDS|MSG>\n\n"), false)
 	f.Add([]byte("<IDS|MSG>\n\n"+strings.Repeat("[", 1000)+"\n{}\n{}\n{}"), true)
-	f.Fuzz(func(t *testing.T, b []byte, signed bool) {
+	f.Fuzz(func(t *testing.T, joinedFrames []byte, isSigned bool) {
 		key := []byte("key")
-		frames := bytes.Split(b, []byte("\n"))
+		frames := bytes.Split(joinedFrames, []byte("\n"))
 		i := slices.IndexFunc(frames, func(f []byte) bool { return bytes.Equal(f, delimiter) })
 		isComplete := i >= 0 && len(frames) >= i+6
-		if signed && isComplete {
+		if isSigned && isComplete {
 			frames[i+1] = sign(key, frames[i+2:i+6])
 		}
 		m, err := Decode(frames, key)
 		if err != nil {
-			if errors.Is(err, errSignature) && signed {
+			if errors.Is(err, errSignature) && isSigned {
 				t.Errorf("%q: signed, and refused: %v", frames, err)
 			}
 			return
@@ -92,18 +92,18 @@ func FuzzDecode(f *testing.F) {
 // remembered.
 func TestSignatures(t *testing.T) {
 	s := signatures{limit: 100}
-	sig := func(i int) []byte { return sign([]byte("k"), [][]byte{{byte(i), byte(i >> 8)}}) }
+	signatureOf := func(i int) []byte { return sign([]byte("k"), [][]byte{{byte(i), byte(i >> 8)}}) }
 	for i := range 1000 {
-		if !s.isNew(sig(i)) {
+		if !s.isNew(signatureOf(i)) {
 			t.Fatalf("signature %d is not new", i)
 		}
 		for _, before := range []int{0, 1, 50, 99} {
-			if i >= before && s.isNew(sig(i-before)) {
+			if i >= before && s.isNew(signatureOf(i-before)) {
 				t.Fatalf("signature %d is accepted again after %d others", i-before, before)
 			}
 		}
-		if n := len(s.recent) + len(s.older); n > 200 {
-			t.Fatalf("%d are remembered", n)
+		if count := len(s.recent) + len(s.older); count > 200 {
+			t.Fatalf("%d are remembered", count)
 		}
 	}
 }

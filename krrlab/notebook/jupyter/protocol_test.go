@@ -19,10 +19,10 @@ import (
 // are errors.
 func TestRequests(t *testing.T) {
 	f := connect(t, "k")
-	for _, c := range []struct {
-		typ     string
-		content any
-		want    string
+	for _, request := range []struct {
+		messageType string
+		content     any
+		want        string
 	}{
 		{"kernel_info_request", content{},
 			`{"status":"ok","protocol_version":"5.4","implementation":"impl","banner":"welcome","debugger":false}`},
@@ -41,9 +41,10 @@ func TestRequests(t *testing.T) {
 		{"odd_request", content{},
 			`{"status":"error","ename":"ProtocolError","evalue":"a message of type odd_request is not known","traceback":[]}`},
 	} {
-		reply, published := f.answerTo(c.typ, c.content)
-		f.checkJSON(c.typ, reply, c.want)
-		f.checkJSON(c.typ, published, `["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
+		reply, published := f.answerTo(request.messageType, request.content)
+		f.checkJSON(request.messageType, reply, request.want)
+		f.checkJSON(request.messageType, published,
+			`["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
 	}
 	if reply, _ := f.answerTo("execute_request", []int{1}); reply["status"] != "error" ||
 		reply["ename"] != "ProtocolError" {
@@ -62,9 +63,9 @@ func TestRequests(t *testing.T) {
 		content{"target_name": "another"}); len(reply["comms"].(map[string]any)) != 0 {
 		t.Errorf("comms of another target: %v", reply)
 	}
-	for _, typ := range []string{"comm_msg", "comm_close"} {
-		if published := f.publishedFor(typ, content{}); len(published) != 2 {
-			t.Errorf("%s: %q, want busy and idle", typ, published)
+	for _, messageType := range []string{"comm_msg", "comm_close"} {
+		if published := f.publishedFor(messageType, content{}); len(published) != 2 {
+			t.Errorf("%s: %q, want busy and idle", messageType, published)
 		}
 	}
 }
@@ -72,41 +73,43 @@ func TestRequests(t *testing.T) {
 // TestExecuteRequests runs cells and checks the published messages, the replies, the execution counts and the history.
 func TestExecuteRequests(t *testing.T) {
 	f := connect(t, "k")
-	reply, words := f.answerTo("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
+	reply, published := f.answerTo("execute_request",
+		content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
 	f.checkJSON("a value", reply,
 		`{"status":"ok","execution_count":1,"payload":[],"user_expressions":{"e":{"status":"ok","data":{"text/plain":"value of y"},"metadata":{}}}}`)
-	f.checkJSON("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`,
+	f.checkJSON("a value", published, fmt.Sprintf(`[%q,%q,%q,%q]`, busy,
+		`execute_input {"code":"x","execution_count":1}`,
 		`execute_result {"data":{"text/plain":"value of x"},"execution_count":1,"metadata":{}}`, idle))
-	reply, words = f.answerTo("execute_request", content{"code": "x", "silent": true})
-	f.checkJSON("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
+	reply, published = f.answerTo("execute_request", content{"code": "x", "silent": true})
+	f.checkJSON("silence", published, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	f.checkJSON("silence", reply["execution_count"], `1`)
-	if reply, words = f.answerTo("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 ||
+	if reply, published = f.answerTo("execute_request", content{"code": "fail", "silent": true}); len(published) != 2 ||
 		reply["status"] != "error" {
-		t.Errorf("a silent failure: %v, published %q", reply, words)
+		t.Errorf("a silent failure: %v, published %q", reply, published)
 	}
 	f.answerTo("execute_request", content{"code": "none", "store_history": false})
-	_, words = f.answerTo("execute_request", content{"code": "show", "silent": true})
-	f.checkJSON("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
+	_, published = f.answerTo("execute_request", content{"code": "show", "silent": true})
+	f.checkJSON("silence", published, fmt.Sprintf(`[%q,%q]`, busy, idle))
 	reply, _ = f.answerTo("execute_request", content{"code": "y", "store_history": false})
 	f.checkJSON("not kept", reply["execution_count"], `1`)
-	_, words = f.answerTo("execute_request", content{"code": "show"})
-	f.checkJSON("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
+	_, published = f.answerTo("execute_request", content{"code": "show"})
+	f.checkJSON("shown", published, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy,
 		`execute_input {"code":"show","execution_count":2}`,
 		`stream {"name":"stdout","text":"printed"}`,
 		`display_data {"data":{"a":1},"metadata":{},"transient":{"display_id":"7"}}`,
 		`update_display_data {"data":{},"metadata":{"c":2},"transient":{}}`, `clear_output {"wait":true}`, idle))
-	reply, words = f.answerTo("execute_request", content{"code": "fail", "store_history": true})
+	reply, published = f.answerTo("execute_request", content{"code": "fail", "store_history": true})
 	f.checkJSON("a failure", reply,
 		`{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
-	f.checkJSON("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
-	reply, words = f.answerTo("execute_request", content{"code": "name",
+	f.checkJSON("a failure", published[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
+	reply, published = f.answerTo("execute_request", content{"code": "name",
 		"user_expressions": map[string]string{"n": "name", "f": "fail", "o": "none"}})
-	f.checkJSON("names", words[2],
+	f.checkJSON("names", published[2],
 		`"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
 	f.checkJSON("names", reply["user_expressions"],
 		`{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]},"o":{"status":"ok","data":{},"metadata":{}}}`)
 	f.answerTo("execute_request", content{"code": "x"})
-	for request, want := range map[string]string{
+	for historyRequest, want := range map[string]string{
 		`{"hist_access_type":"tail","n":2}`:                               `[[1,4,"name"],[1,5,"x"]]`,
 		`{"hist_access_type":"tail","n":99}`:                              `[[1,1,"x"],[1,2,"show"],[1,3,"fail"],[1,4,"name"],[1,5,"x"]]`,
 		`{"hist_access_type":"tail","n":1,"output":true}`:                 `[[1,5,["x","value of x"]]]`,
@@ -120,33 +123,33 @@ func TestExecuteRequests(t *testing.T) {
 		`{"hist_access_type":"search","pattern":"x","output":true,"n":1}`: `[[1,5,["x","value of x"]]]`,
 		`{"hist_access_type":"search","pattern":"a"}`:                     `[]`,
 	} {
-		reply, _ := f.answerTo("history_request", json.RawMessage(request))
-		f.checkJSON(request, reply["history"], want)
+		reply, _ := f.answerTo("history_request", json.RawMessage(historyRequest))
+		f.checkJSON(historyRequest, reply["history"], want)
 	}
 }
 
 // TestAbortAfterFailure checks that after a failed cell the queued cells are not run, unless stop_on_error is false,
 // and that other requests are still answered.
 func TestAbortAfterFailure(t *testing.T) {
-	for _, stop := range []bool{true, false} {
+	for _, stopOnError := range []bool{true, false} {
 		f := connect(t, "k")
 		f.server.mu.Lock() // keeps the queue locked until all requests are in it
-		for _, c := range []struct {
-			typ  string
-			body content
-		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request",
+		for _, request := range []struct {
+			messageType string
+			body        content
+		}{{"execute_request", content{"code": "fail", "stop_on_error": stopOnError}}, {"execute_request",
 			content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
-			frames, _ := f.encode(c.typ, c.body)
-			m := testkit.Must(Decode(frames, f.server.key))
-			f.server.queue = append(f.server.queue, m)
+			frames, _ := f.encode(request.messageType, request.body)
+			message := testkit.Must(Decode(frames, f.server.key))
+			f.server.queue = append(f.server.queue, message)
 		}
 		f.server.mu.Unlock()
 		reply, _ := f.answerTo("history_request", content{}) // this request wakes the server and is answered last
 		want := `[[1,1,"fail"]]`
-		if !stop {
+		if !stopOnError {
 			want = `[[1,1,"fail"],[1,2,"x"],[1,3,"y"]]`
 		}
-		f.checkJSON(fmt.Sprint("cells run, stop ", stop), reply["history"], want)
+		f.checkJSON(fmt.Sprint("cells run, stop ", stopOnError), reply["history"], want)
 	}
 }
 
@@ -182,9 +185,9 @@ func TestReplayedMessages(t *testing.T) {
 // another type are ignored, and that an interrupt ends the question.
 func TestInputRequests(t *testing.T) {
 	f := connect(t, "k")
-	_, words := f.answerTo("execute_request", content{"code": "ask"})
-	if !strings.Contains(words[2], ErrNoInput.Error()) {
-		t.Errorf("input that is not allowed: %q", words)
+	_, published := f.answerTo("execute_request", content{"code": "ask"})
+	if !strings.Contains(published[2], ErrNoInput.Error()) {
+		t.Errorf("input that is not allowed: %q", published)
 	}
 	for _, interrupt := range []bool{false, true} {
 		frames, header := f.encode("execute_request", content{"code": "ask", "allow_stdin": true})
@@ -242,15 +245,15 @@ func TestShutdown(t *testing.T) {
 func TestUnencodableReply(t *testing.T) {
 	f := connect(t, "k")
 	f.server.reply(&Message{}, "x_reply", content{}) // must not panic
-	l := f.server.lang.(scriptedLanguage)
-	l.info["x"] = math.Inf(1) // the map is the kernel's own
+	language := f.server.lang.(scriptedLanguage)
+	language.info["x"] = math.Inf(1) // the map is the kernel's own
 	reply, _ := f.answerTo("kernel_info_request", content{})
 	if reply["status"] != "error" || reply["ename"] != "ReplyError" ||
 		!strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {
 		t.Errorf("a number that JSON lacks: %v, want a ReplyError", reply)
 	}
-	var e *json.UnsupportedValueError
-	if _, err := Encode(nil, "t", "s", nil, math.NaN(), nil); !errors.As(err, &e) {
+	var unsupported *json.UnsupportedValueError
+	if _, err := Encode(nil, "t", "s", nil, math.NaN(), nil); !errors.As(err, &unsupported) {
 		t.Errorf("%v, want a json.UnsupportedValueError", err)
 	}
 }
@@ -261,24 +264,24 @@ func TestConnectionFileOwner(t *testing.T) {
 	testkit.OK(t, os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`),
 		0o600))
 	_ = os.Chown(name, 12345, -1) // only root can change the owner; otherwise it stays that of the test
-	st := testkit.Must(os.Stat(name))
-	if c, err := ReadConnection(name); err != nil || c.ownerUID != zmtp.OwnerOf(st) {
-		t.Errorf("owner %d, want %d; %v", c.ownerUID, zmtp.OwnerOf(st), err)
+	info := testkit.Must(os.Stat(name))
+	if connection, err := ReadConnection(name); err != nil || connection.ownerUID != zmtp.OwnerOf(info) {
+		t.Errorf("owner %d, want %d; %v", connection.ownerUID, zmtp.OwnerOf(info), err)
 	}
 }
 
 // TestListenClosesSockets checks that Listen closes all its sockets if one of the ports is in use, whichever it is, and
 // that Close closes all. Another process may take one of the ports in between, so each case is tried up to three times.
 func TestListenClosesSockets(t *testing.T) {
-	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer listener.Close()
 	for i := range 5 {
-		for k := 1; ; k++ {
-			err := listenAgain(i, l.Addr().(*net.TCPAddr).Port)
+		for try := 1; ; try++ {
+			err := listenAgain(i, listener.Addr().(*net.TCPAddr).Port)
 			if err == nil {
 				break
 			}
-			if k == 3 {
+			if try == 3 {
 				t.Fatal(err)
 			}
 		}
@@ -288,29 +291,29 @@ func TestListenClosesSockets(t *testing.T) {
 // listenAgain starts and closes a kernel, and starts another one on the same ports, except that socket i has a port
 // that is in use. It returns an error if the second start succeeds or leaves a socket open.
 func listenAgain(i, taken int) error {
-	s, err := Listen(Connection{IP: "127.0.0.1"}, scriptedLanguage{})
+	server, err := Listen(Connection{IP: "127.0.0.1"}, scriptedLanguage{})
 	if err != nil {
 		return err
 	}
 	var ports []int
-	for _, socket := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.heartbeat, s.iopub} {
+	for _, socket := range []*zmtp.Socket{server.shell, server.control, server.stdin, server.heartbeat, server.iopub} {
 		ports = append(ports, socket.Addr().(*net.TCPAddr).Port)
 	}
-	s.Close()
+	server.Close()
 	ports[i] = taken
-	c := Connection{IP: "127.0.0.1", ShellPort: ports[0], ControlPort: ports[1], StdinPort: ports[2], HBPort: ports[3],
-		IOPubPort: ports[4]}
-	if s, err := Listen(c, scriptedLanguage{}); err == nil {
-		s.Close()
+	connection := Connection{IP: "127.0.0.1", ShellPort: ports[0], ControlPort: ports[1], StdinPort: ports[2],
+		HBPort: ports[3], IOPubPort: ports[4]}
+	if server, err := Listen(connection, scriptedLanguage{}); err == nil {
+		server.Close()
 		return fmt.Errorf("socket %d listens at port %d, which is taken", i, taken)
 	}
-	for k, port := range ports {
-		if k == i {
+	for j, port := range ports {
+		if j == i {
 			continue
 		}
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return fmt.Errorf("socket %d is open still: %w", k, err)
+			return fmt.Errorf("socket %d is open still: %w", j, err)
 		}
 		listener.Close()
 	}

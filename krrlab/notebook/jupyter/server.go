@@ -19,7 +19,8 @@ type Data = struct {
 	Transient map[string]any // properties that are not saved with the notebook, such as display_id
 }
 
-// Failure describes why a cell failed: the kind of error, its message, and lines of text with the place and the cause.
+// Failure describes why a cell failed: the kind of error, its message, and lines of text with the position and the
+// cause.
 type Failure struct {
 	Name, Value string
 	Traceback   []string
@@ -48,7 +49,7 @@ type Language interface {
 	Comms(target string) map[string]any
 	// ReceiveComm handles a message of type comm_open, comm_msg or comm_close. Its content is undecoded JSON.
 	// ReceiveComm must return promptly and may be called while a cell runs. publish sends an answer.
-	ReceiveComm(typ string, content []byte, publish func(typ string, content, metadata map[string]any))
+	ReceiveComm(messageType string, content []byte, publish func(messageType string, content, metadata map[string]any))
 	// Interrupt ends what cells have left running in the background.
 	Interrupt()
 }
@@ -65,9 +66,9 @@ type Server struct {
 	controlMutex sync.Mutex // serializes requests of the control channel
 
 	mu           sync.Mutex    // guards the fields up to interrupts
-	wake         *sync.Cond    // signals changes of queue and stopping
+	wake         *sync.Cond    // signals changes of queue and isStopping
 	queue        []*Message    // requests of the shell channel
-	stopping     bool          // stop was called
+	isStopping   bool          // stop was called
 	pendingInput *inputRequest // nil if there is none
 	// interrupts of the request being answered, nil before the first. It has room for two: the first interrupts the
 	// cell, the second abandons it. Further ones are dropped.
@@ -164,7 +165,7 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopping = true
+	s.isStopping = true
 	s.wake.Broadcast()
 }
 
@@ -172,7 +173,7 @@ func (s *Server) stop() {
 func (s *Server) waitForStop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.stopping {
+	for !s.isStopping {
 		s.wake.Wait()
 	}
 }
@@ -198,13 +199,13 @@ func (s *Server) Interrupt() {
 // so a copy of one must not be accepted as a request. The sender of any other message is declared trusted, and the
 // message waits until Serve begins.
 func (s *Server) receive(handle func(*Message)) func(*zmtp.Peer, [][]byte) {
-	return func(p *zmtp.Peer, frames [][]byte) {
+	return func(peer *zmtp.Peer, frames [][]byte) {
 		m, err := Decode(frames, s.key)
 		if err != nil || m.Header.Session == s.session || len(s.key) > 0 && !s.signatures.isNew(m.signature) {
 			return
 		}
-		p.Trust()
-		m.sender = p
+		peer.Trust()
+		m.sender = peer
 		<-s.serving
 		handle(m)
 	}
@@ -234,10 +235,10 @@ func (s *Server) enqueue(m *Message) {
 func (s *Server) nextRequest() *Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.queue) == 0 && !s.stopping {
+	for len(s.queue) == 0 && !s.isStopping {
 		s.wake.Wait()
 	}
-	if s.stopping {
+	if s.isStopping {
 		return nil
 	}
 	m := s.queue[0]
@@ -246,11 +247,12 @@ func (s *Server) nextRequest() *Message {
 }
 
 // reply answers a request on the connection from which it was received.
-func (s *Server) reply(m *Message, typ string, content any) {
-	frames, err := Encode(m.Identities, typ, s.session, m.RawHeader, content, s.key)
+func (s *Server) reply(m *Message, messageType string, content any) {
+	frames, err := Encode(m.Identities, messageType, s.session, m.RawHeader, content, s.key)
 	if err != nil {
-		// the content of this message can be encoded
-		frames, _ = Encode(m.Identities, typ, s.session, m.RawHeader, errorContent("ReplyError", err.Error()), s.key)
+		// This content can be encoded, so the error is always nil.
+		failure := errorContent("ReplyError", err.Error())
+		frames, _ = Encode(m.Identities, messageType, s.session, m.RawHeader, failure, s.key)
 	}
 	if m.sender != nil {
 		m.sender.Reply(frames)
@@ -265,8 +267,8 @@ type contentWithMetadata struct {
 
 // publish sends a message to all subscribers, unless its content cannot be encoded. content may be of type
 // contentWithMetadata.
-func (s *Server) publish(typ string, parent json.RawMessage, content any) {
-	frames, err := Encode([][]byte{[]byte(typ)}, typ, s.session, parent, content, s.key)
+func (s *Server) publish(messageType string, parent json.RawMessage, content any) {
+	frames, err := Encode([][]byte{[]byte(messageType)}, messageType, s.session, parent, content, s.key)
 	if err == nil {
 		s.iopub.Publish(frames)
 	}

@@ -13,13 +13,13 @@ import (
 // stuckLanguage is a Language whose cells run until the test ends, and cannot be interrupted.
 type stuckLanguage struct {
 	Language
-	begun   chan struct{} // closed when the cell begins
+	started chan struct{} // closed when the cell begins
 	release chan struct{} // closed to end the cell
 }
 
 // Run implements Language.
 func (l stuckLanguage) Run(string, string, *Cell) Outcome {
-	close(l.begun)
+	close(l.started)
 	<-l.release
 	return Outcome{}
 }
@@ -30,7 +30,7 @@ func (stuckLanguage) Interrupt() {}
 // startServer starts a kernel with a short timeout that runs stuckLanguage. The channel is closed when Serve returns.
 func startServer(t *testing.T) (*Server, <-chan struct{}) {
 	t.Helper()
-	lang := stuckLanguage{begun: make(chan struct{}), release: make(chan struct{})}
+	lang := stuckLanguage{started: make(chan struct{}), release: make(chan struct{})}
 	s := testkit.Must(Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang))
 	s.timeout = 50 * time.Millisecond
 	t.Cleanup(s.Close)
@@ -60,8 +60,8 @@ func awaitClosed(t *testing.T, name string, c <-chan struct{}) {
 func TestShutdownDuringUninterruptibleCell(t *testing.T) {
 	s, served := startServer(t)
 	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
-	<-s.lang.(stuckLanguage).begun
-	for range 4 { // more than the server keeps: no call may block
+	<-s.lang.(stuckLanguage).started
+	for range 4 { // The server keeps two interrupts, and no call may block.
 		s.Interrupt()
 	}
 	s.stop()
