@@ -64,8 +64,8 @@ func exportHTML(file string, nb map[string]any) ([]byte, error) {
 	return []byte(plots.KeepLastScript(out.String())), nil
 }
 
-// addCells adds the cells of a notebook to a page. If the first cell is Markdown with a heading of
-// the first level, this heading becomes the title of the page.
+// addCells adds the cells of a notebook to a page. If the first cell is Markdown with a heading of the first level,
+// this heading becomes the title of the page.
 func (p *htmlPage) addCells(cells any) error {
 	encoded, err := json.Marshal(cells) // gives the outputs of this run the same types as those read from the file
 	if err != nil {

@@ -50,8 +50,8 @@ type texReader struct {
 	isInvalid bool   // the formula is malformed or has an unknown command
 }
 
-// nextToken reads a token: a character, or a command without its backslash. It first skips spaces. At the end of
-// the input, the token is "".
+// nextToken reads a token: a character, or a command without its backslash. It first skips spaces. At the end of the
+// input, the token is "".
 func (t *texReader) nextToken() (token string, isCommand bool) {
 	t.input = strings.TrimLeft(t.input, " \n")
 	if t.input == "" {

@@ -66,8 +66,8 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		slices.SortStableFunc(items, func(a, b cellItem) int { return b.hoistOrder - a.hoistOrder })
 		originalCell, originalErr := c, err
 		c, err = e.compile(name, code, items, display)
-		// If the name is visible in the order of the cell, the new order causes this error. The first error is the
-		// one to report.
+		// If the name is visible in the order of the cell, the new order causes this error. The first error is the one
+		// to report.
 		if errors.As(err, &typeErr) && originalCell.visibleAtEnd.names[strings.TrimPrefix(typeErr.Msg,
 			"undefined: ")] != nil {
 			err = originalErr

@@ -39,8 +39,8 @@ func embedFiles(fset *token.FileSet, f *ast.File, embedded map[string][]byte) er
 	return nil
 }
 
-// embedPattern returns the pattern of a directive //go:embed in a comment, and whether there is one. If
-// there are several directives, their patterns are concatenated, which names no file.
+// embedPattern returns the pattern of a directive //go:embed in a comment, and whether there is one. If there are
+// several directives, their patterns are concatenated, which names no file.
 func embedPattern(doc *ast.CommentGroup) (pattern string, ok bool) {
 	if doc == nil {
 		return "", false

@@ -189,8 +189,8 @@ func (e *Engine) newContext() *ixgo.Context {
 	ctx := ixgo.NewContext(contextMode | ixgo.DisableAutoLoadPatchs)
 	ctx.FileSet, ctx.Loader, ctx.RunContext = e.fset, e.loader, context.Background()
 	if !resultFeature.available() {
-		// ixgo reuses the frames of a function after this many calls. Without the correction in patchCode, a frame
-		// may be reused before the results in it are read.
+		// ixgo reuses the frames of a function after this many calls. Without the correction in patchCode, a frame may
+		// be reused before the results in it are read.
 		ctx.SetLeastCallForEnablePool(math.MaxInt32)
 	}
 	ctx.SetPanic(func(p *ixgo.PanicInfo) { // use the wording of the Go runtime

@@ -126,8 +126,8 @@ func (s *syntax) indexDeclarations() (bodyless *ast.FuncDecl) {
 	return bodyless
 }
 
-// initializePackages initializes the packages that were imported since the last cell. If the
-// initialization of a package fails, this package and those after it are removed.
+// initializePackages initializes the packages that were imported since the last cell. If the initialization of a
+// package fails, this package and those after it are removed.
 func (e *Engine) initializePackages() error {
 	for i, u := range e.uninitialized {
 		if err := e.initialize(u); err != nil {

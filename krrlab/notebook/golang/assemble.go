@@ -15,8 +15,8 @@ import (
 )
 
 // assemble returns the program with the imports and helpers that it needs. The names of picture files begin with
-// picturePrefix. assemble type-checks the program and fixes errors
-// about missing and unused names until there are none. It returns the first error that it cannot fix.
+// picturePrefix. assemble type-checks the program and fixes errors about missing and unused names until there are none.
+// It returns the first error that it cannot fix.
 func (exp *exporter) assemble(picturePrefix string) ([]byte, error) {
 	for {
 		src, err := exp.source(picturePrefix)

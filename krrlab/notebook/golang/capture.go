@@ -113,8 +113,8 @@ func (c *capture) printf(stream int, format string, args ...any) {
 	c.write(stream, fmt.Appendf(nil, format, args...))
 }
 
-// afterText sends the text printed so far and then calls f with the Output of the cell, if there is one. c.mu is
-// locked while f runs, so f must not print.
+// afterText sends the text printed so far and then calls f with the Output of the cell, if there is one. c.mu is locked
+// while f runs, so f must not print.
 func (c *capture) afterText(f func(Output)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,8 +253,8 @@ func encode(d display.Data) display.Data {
 	return d
 }
 
-// encodeValue returns the JSON encoding of a value, or the value itself if it is a string. If the
-// value has no encoding, its text and the error are encoded instead.
+// encodeValue returns the JSON encoding of a value, or the value itself if it is a string. If the value has no
+// encoding, its text and the error are encoded instead.
 func encodeValue(v any) any {
 	if _, isText := v.(string); isText {
 		return v

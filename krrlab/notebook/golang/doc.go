@@ -1,9 +1,9 @@
 // Package golang runs the cells of a notebook. Cells are written in Go, which package engine interprets; they can
 // import compiled packages (package bindings) and others.
 //
-// A Session is one interpreter. Run executes a cell and sends its output to an Output; Complete, Inspect and
-// IsComplete serve an editor. All of them can be called from any goroutine and wait for each other.
-// A value from the channel Output.Interrupts ends the running cell.
+// A Session is one interpreter. Run executes a cell and sends its output to an Output; Complete, Inspect and IsComplete
+// serve an editor. All of them can be called from any goroutine and wait for each other. A value from the channel
+// Output.Interrupts ends the running cell.
 //
 // In addition to plain Go, cells can use:
 //

@@ -22,8 +22,8 @@ type NotebookCell struct {
 }
 
 // Program returns a program, in the format of ProgramCells, that executes the cells of a notebook in order. The names
-// of the files to which the program writes pictures begin with picturePrefix. The notes list the lines that are
-// only comments in the program: commands, and cells that fail to compile or have the tag raises-exception.
+// of the files to which the program writes pictures begin with picturePrefix. The notes list the lines that are only
+// comments in the program: commands, and cells that fail to compile or have the tag raises-exception.
 //
 // Program returns an error that names the cell if a name is declared twice, since a program has only one object of each
 // name at the level of the package and of main, if a cell declares main or init, and if the program does not compile.
@@ -393,8 +393,8 @@ func (exp *exporter) addUnnamedImports(decl *ast.GenDecl) {
 	}
 }
 
-// expressionText returns the statement for an expression, which is a part of a cell: it shows the value if the
-// cell does, or else only uses the value.
+// expressionText returns the statement for an expression, which is a part of a cell: it shows the value if the cell
+// does, or else only uses the value.
 func expressionText(text string, expr ast.Expr, part engine.CellPart) string {
 	_, isCall := ast.Unparen(expr).(*ast.CallExpr)
 	switch count := len(part.ShownTypes); {

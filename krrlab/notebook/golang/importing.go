@@ -55,7 +55,8 @@ func (s *Session) findSource(path string) (*engine.Source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	src := &engine.Source{Path: pkg.Path, GoVersion: pkg.Go, Files: map[string][]byte{}, Embedded: map[string][]byte{}}
+	src := &engine.Source{Path: pkg.Path, GoVersion: pkg.GoVersion, Files: map[string][]byte{},
+		Embedded: map[string][]byte{}}
 	for _, name := range pkg.Files {
 		name = filepath.Join(pkg.Dir, name)
 		if src.Files[name], err = os.ReadFile(name); err != nil {

@@ -70,8 +70,8 @@ func parseSelection(arg string) (sel testSelection, err error) {
 }
 
 // runTests executes %test or %bench: it runs go test on a program of the cells that have run. The program contains the
-// functions with the given prefix and everything that they need (see exporter.keepTests). parseSelection
-// explains arg. patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
+// functions with the given prefix and everything that they need (see exporter.keepTests). parseSelection explains arg.
+// patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
 func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	sel, err := parseSelection(arg)
 	if err != nil {

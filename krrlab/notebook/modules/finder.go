@@ -35,8 +35,8 @@ type Package struct {
 	Files     []string // names of the Go files for this system; without assembly and C
 	Embedded  []string // names of the files that directives //go:embed of Files name
 	Module    string   // path and version of the module
-	Go        string   // language version, for example go1.21
-	Requested bool     // Find was called with its path; otherwise it is a dependency of such a package
+	GoVersion string   // language version, for example go1.21
+	Requested bool     // Find was called with this path; otherwise the package is a dependency of such a package
 	// VersionConflicts lists modules that the package uses in a different version than it requires, because they are
 	// already loaded.
 	VersionConflicts []string
@@ -56,18 +56,18 @@ const tagsFlag = "-tags=purego,noasm,safe"
 // module cache, where it takes the newest version. A path that begins with a dot is the path of a folder. Find returns
 // ErrNotFound if no available module contains the package.
 func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
-	if p := f.packages[path]; p != nil {
-		return p, nil
+	if pkg := f.packages[path]; pkg != nil {
+		return pkg, nil
 	}
-	p, err := f.listPackages(ctx, ".", path, nil)
+	pkg, err := f.listPackages(ctx, ".", path, nil)
 	if err == nil || strings.HasPrefix(path, ".") {
-		return p, err
+		return pkg, err
 	}
 	dir, err := f.moduleWithNewest(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
-	return f.listPackages(ctx, dir, path, offline)
+	return f.listPackages(ctx, dir, path, offlineEnv)
 }
 
 // Download downloads a package, given as path or path@version, and its dependencies to the module cache, and returns
@@ -88,28 +88,28 @@ func (f *Finder) Download(ctx context.Context, name string) (*Package, error) {
 	_, err = runGo(ctx, dir, []string{"GOFLAGS=-mod=mod", "GOWORK=off"}, "get", path+"@"+cmp.Or(version, "upgrade"))
 	downloaded := path + " " + version
 	if err == nil {
-		downloaded, err = runGo(ctx, dir, offline, "list", "-f", "{{.Module}}", path)
+		downloaded, err = runGo(ctx, dir, offlineEnv, "list", "-f", "{{.Module}}", path)
 	}
-	p, findErr := f.Find(ctx, path)
+	pkg, findErr := f.Find(ctx, path)
 	switch {
 	case findErr != nil:
 		return nil, cmp.Or(err, findErr)
 	case err != nil && version == "": // no network, but the package is available
-		return p, nil
-	case err == nil && p.Module != strings.TrimSpace(downloaded):
+		return pkg, nil
+	case err == nil && pkg.Module != strings.TrimSpace(downloaded):
 		err = fmt.Errorf("%s was downloaded, but imports take %s: name the version in a go.mod in the notebook's "+
-			"folder (go mod init, go get %s)", strings.TrimSpace(downloaded), p.Module, name)
+			"folder (go mod init, go get %s)", strings.TrimSpace(downloaded), pkg.Module, name)
 	}
-	return p, err
+	return pkg, err
 }
 
-// offline is the environment in which the go command uses only the module cache. Modules were verified when they were
-// downloaded.
-var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" +
+// offlineEnv is the environment in which the go command uses only the module cache. Modules were verified when they
+// were downloaded.
+var offlineEnv = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" +
 	runtime.GOOS, "GOARCH=" + runtime.GOARCH}
 
-// noDownload is the environment in which the go command downloads nothing and leaves the user's module unchanged.
-var noDownload = []string{"GOPROXY=off"}
+// noDownloadEnv is the environment in which the go command downloads nothing and leaves the user's module unchanged.
+var noDownloadEnv = []string{"GOPROXY=off"}
 
 // moduleWithNewest returns the folder of a temporary module that requires the newest version of a package in the module
 // cache. If possible, the module also requires the modules of this program in their versions.
@@ -131,8 +131,8 @@ const (
 	standalone  = "alone"
 )
 
-// tempModule returns the folder of a temporary module, which is created if necessary. It requires the modules of this
-// program if name is withProgram, or none if name is standalone.
+// tempModule returns the folder of a temporary module, which is created if necessary. The module requires the modules
+// of this program if name is withProgram, or none if name is standalone.
 func (f *Finder) tempModule(ctx context.Context, name string) (dir string, err error) {
 	if f.tempDir == "" {
 		if f.tempDir, err = os.MkdirTemp("", "krrlab-modules-"); err != nil {
@@ -150,23 +150,24 @@ func (f *Finder) tempModule(ctx context.Context, name string) (dir string, err e
 		}
 	}
 	if err = os.WriteFile(filepath.Join(dir, "go.mod"), nil, 0o644); err == nil {
-		_, err = runGo(ctx, dir, offline, args...)
+		_, err = runGo(ctx, dir, offlineEnv, args...)
 	}
 	return dir, err
 }
 
 // requireLocal makes the module in dir require a package in the same way as the module of the current folder or, if
-// that does not have it, the source tree that contains this program. It reports whether one of them has the package.
+// this module does not have the package, as the source tree that contains this program. It reports whether one of them
+// has the package.
 func requireLocal(ctx context.Context, dir, path string) bool {
 	program, _ := os.Executable()
 	for _, folder := range []string{".", filepath.Dir(program)} {
-		info, err := runGo(ctx, folder, noDownload, "list", "-find", "-f",
+		info, err := runGo(ctx, folder, noDownloadEnv, "list", "-find", "-f",
 			"{{with .Module}}{{.Path}} {{or .Version 0}} {{if or .Main .Replace}}{{.Dir}}{{end}}{{end}}", path)
 		fields := strings.SplitN(strings.TrimSuffix(info, "\n"), " ", 3)
 		if err != nil || len(fields) < 3 {
 			continue
 		}
-		if fields[1] == "0" { // a module that is replaced by a folder can be required in any version of its path
+		if fields[1] == "0" { // a local module, which can be required in any version of its path
 			_, major, _ := module.SplitPathVersion(fields[0])
 			fields[1] = cmp.Or(strings.TrimLeft(major, "/."), "v0") + ".0.0"
 		}
@@ -189,8 +190,8 @@ func tryRequire(ctx context.Context, dir, path string, edits ...string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = runGo(ctx, dir, offline, append([]string{"mod", "edit"}, edits...)...); err == nil {
-		_, err = runGo(ctx, dir, offline, "list", "-deps", path)
+	if _, err = runGo(ctx, dir, offlineEnv, append([]string{"mod", "edit"}, edits...)...); err == nil {
+		_, err = runGo(ctx, dir, offlineEnv, "list", "-deps", path)
 	}
 	if err != nil {
 		_ = os.WriteFile(file, original, 0o644)
@@ -207,23 +208,25 @@ func requireNewest(ctx context.Context, dir, path string) error {
 	}
 	err = fmt.Errorf("found no version of %s", path)
 	for prefix := path; prefix != "."; prefix = gopath.Dir(prefix) {
-		escaped, e := module.EscapePath(prefix)
-		if e != nil {
+		escaped, escapeErr := module.EscapePath(prefix)
+		if escapeErr != nil {
 			continue
 		}
 		zips, _ := filepath.Glob(filepath.Join(strings.TrimSpace(cache), "cache", "download", escaped, "@v", "*.zip"))
 		var versions []string
 		for _, zip := range zips {
-			if v, e := module.UnescapeVersion(strings.TrimSuffix(filepath.Base(zip), ".zip")); e == nil {
-				versions = append(versions, v)
+			version, escapeErr := module.UnescapeVersion(strings.TrimSuffix(filepath.Base(zip), ".zip"))
+			if escapeErr == nil {
+				versions = append(versions, version)
 			}
 		}
 		if versions == nil {
 			continue
 		}
-		prerelease := func(v string) int { return min(len(semver.Prerelease(v)), 1) }
+		// prereleaseRank returns 1 for a prerelease and 0 for a release.
+		prereleaseRank := func(version string) int { return min(len(semver.Prerelease(version)), 1) }
 		newestVersion := slices.MaxFunc(versions, func(a, b string) int {
-			return cmp.Or(prerelease(b)-prerelease(a), semver.Compare(a, b))
+			return cmp.Or(prereleaseRank(b)-prereleaseRank(a), semver.Compare(a, b))
 		})
 		if err = tryRequire(ctx, dir, path, "-require="+prefix+"@"+newestVersion); err == nil {
 			return nil
@@ -243,13 +246,13 @@ func (f *Finder) Close() error {
 // linkedVersions returns the versions of the modules of this program, by path. The version of the program's own module
 // is not a semantic version if the program was built in a checkout.
 var linkedVersions = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
+	versions := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range append(info.Deps, &info.Main) {
-			out[m.Path] = m.Version
+		for _, linked := range append(info.Deps, &info.Main) {
+			versions[linked.Path] = linked.Version
 		}
 	}
-	return out
+	return versions
 })
 
 // Doc returns the output of go doc for a name in a package (Name, Type.Method or Type.Field), or for the package if
@@ -257,7 +260,7 @@ var linkedVersions = sync.OnceValue(func() map[string]string {
 // program, and in the module cache. From the cache it takes the version that is linked into this program, or the newest
 // one if the package is not linked. It returns ErrNoGo if there is no go command.
 func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
-	// a generous limit, because the go command starts slowly on a loaded machine
+	// The limit is generous, because the go command starts slowly on a loaded machine.
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
 	moduleDir, err := f.tempModule(ctx, withProgram)
@@ -268,26 +271,26 @@ func (f *Finder) Doc(ctx context.Context, path, name string) (string, error) {
 	findDir := func(dir string, env []string) (string, error) {
 		return runGo(ctx, dir, env, "list", "-find", "-f", "{{.Dir}}", path)
 	}
-	source, err := findDir(".", noDownload)
+	source, err := findDir(".", noDownloadEnv)
 	if err != nil {
-		source, err = findDir(filepath.Dir(program), noDownload)
+		source, err = findDir(filepath.Dir(program), noDownloadEnv)
 	}
 	if err != nil {
-		source, err = findDir(moduleDir, offline)
+		source, err = findDir(moduleDir, offlineEnv)
 	}
 	if err != nil && !errors.Is(err, ErrNoGo) {
 		if moduleDir, err = f.moduleWithNewest(ctx, path); err == nil {
-			source, err = findDir(moduleDir, offline)
+			source, err = findDir(moduleDir, offlineEnv)
 		}
 	}
 	if err != nil {
 		return "", err
 	}
 	args := []string{"doc", cmp.Or(name, ".")}
-	if path == "builtin" { // its names are not exported
+	if path == "builtin" { // the names of this package are not exported
 		args = []string{"doc", "-u", cmp.Or(name, ".")}
 	}
-	text, err := runGo(ctx, strings.TrimSpace(source), offline, args...)
+	text, err := runGo(ctx, strings.TrimSpace(source), offlineEnv, args...)
 	text = strings.Replace(text, `// import "."`, fmt.Sprintf("// import %q", path), 1)
 	return strings.TrimSpace(text), err
 }
@@ -304,7 +307,7 @@ func (f *Finder) listPackages(ctx context.Context, dir, path string, env []strin
 	var requested *Package
 	var conflicts []string
 	newPackages := map[string]*Package{}
-	for dec := json.NewDecoder(strings.NewReader(text)); ; {
+	for decoder := json.NewDecoder(strings.NewReader(text)); ; {
 		var listed struct {
 			ImportPath, Dir   string
 			GoFiles           []string
@@ -312,7 +315,7 @@ func (f *Finder) listPackages(ctx context.Context, dir, path string, env []strin
 			Standard, DepOnly bool
 			Module            *struct{ Path, Version, GoVersion string }
 		}
-		if err := dec.Decode(&listed); err == io.EOF {
+		if err := decoder.Decode(&listed); err == io.EOF {
 			break
 		} else if err != nil {
 			return nil, err
@@ -320,25 +323,26 @@ func (f *Finder) listPackages(ctx context.Context, dir, path string, env []strin
 		if listed.Standard || listed.Module == nil {
 			continue
 		}
-		m := listed.Module
+		mod := listed.Module
 		if listed.DepOnly && f.IsCompiled(listed.ImportPath) {
-			if linked := linkedVersions()[m.Path]; linked != "" && semver.Compare(m.Version, linked) > 0 {
-				conflicts = append(conflicts, fmt.Sprintf("%s %s, not %s", m.Path, linked, m.Version))
+			if linked := linkedVersions()[mod.Path]; linked != "" && semver.Compare(mod.Version, linked) > 0 {
+				conflicts = append(conflicts, fmt.Sprintf("%s %s, not %s", mod.Path, linked, mod.Version))
 			}
 			continue
 		}
-		p := &Package{Path: listed.ImportPath, Dir: listed.Dir, Files: listed.GoFiles,
-			Embedded: listed.EmbedFiles, Module: strings.TrimSpace(m.Path + " " + m.Version), Go: "go1.16"}
-		if m.GoVersion != "" {
-			p.Go = "go" + m.GoVersion
+		pkg := &Package{Path: listed.ImportPath, Dir: listed.Dir, Files: listed.GoFiles,
+			Embedded: listed.EmbedFiles, Module: strings.TrimSpace(mod.Path + " " + mod.Version),
+			GoVersion: "go1.16"} // the language version if go.mod names none
+		if mod.GoVersion != "" {
+			pkg.GoVersion = "go" + mod.GoVersion
 		}
-		if existing := f.packages[p.Path]; existing == nil {
-			newPackages[p.Path] = p
-		} else if p = existing; m.Version != "" && !strings.HasSuffix(existing.Module, " "+m.Version) {
-			conflicts = append(conflicts, fmt.Sprintf("%s, not %s", existing.Module, m.Version))
+		if existing := f.packages[pkg.Path]; existing == nil {
+			newPackages[pkg.Path] = pkg
+		} else if pkg = existing; mod.Version != "" && !strings.HasSuffix(existing.Module, " "+mod.Version) {
+			conflicts = append(conflicts, fmt.Sprintf("%s, not %s", existing.Module, mod.Version))
 		}
 		if !listed.DepOnly {
-			requested = p
+			requested = pkg
 		}
 	}
 	if requested == nil {

@@ -17,12 +17,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/group"
 )
 
-// runGo runs the go command in dir and returns its output. If it fails, the error contains its messages.
+// runGo runs the go command in dir and returns its output. If the command fails, the error contains the messages that
+// it printed.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	var out, messages strings.Builder
-	err := execGo(ctx, dir, env, &out, &messages, args...)
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
-		return out.String(), err
+	var output, messages strings.Builder
+	err := execGo(ctx, dir, env, &output, &messages, args...)
+	if exitErr := (*exec.ExitError)(nil); !errors.As(err, &exitErr) {
+		return output.String(), err
 	}
 	var lines []string
 	for line := range strings.Lines(messages.String()) {
@@ -34,9 +35,9 @@ func runGo(ctx context.Context, dir string, env []string, args ...string) (strin
 	return "", errors.New(strings.Join(lines, "; "))
 }
 
-// execGo runs the go command in dir with the given output streams and waits for it. If it fails or ctx ends, the
-// processes that it started are killed too; after a success they may go on. On Linux, the go command is interrupted if
-// this process is killed.
+// execGo runs the go command in dir with the given output streams and waits for it. If the command fails or ctx ends,
+// the processes that it started are killed, too; after a success they may continue. On Linux, the go command is
+// interrupted if this process is killed.
 func execGo(ctx context.Context, dir string, env []string, stdout, stderr io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -89,7 +90,7 @@ const killDelay = time.Second
 // buildEnv returns the environment in which the go command builds programs in dir. An interrupted go command leaves
 // temporary files; they are in dir, which is removed.
 func buildEnv(dir string) []string {
-	return append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
+	return append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offlineEnv...)
 }
 
 // newModule writes the files and a go.mod file, which requires the modules of the imports, to a new folder. The caller
@@ -125,7 +126,7 @@ func (f *Finder) newModule(ctx context.Context, files map[string]string, imports
 	}
 	if len(imports) == 0 {
 		// This creates a go.mod file with the language version of the go command.
-		_, err = runGo(ctx, dir, offline, "mod", "init", "notebook")
+		_, err = runGo(ctx, dir, offlineEnv, "mod", "init", "notebook")
 	}
 	return dir, err
 }

@@ -50,30 +50,30 @@ func serveModules(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, files := range publishedModules {
-		mod, version, _ := strings.Cut(name, "@")
-		var b bytes.Buffer
-		z := zip.NewWriter(&b)
+		modulePath, version, _ := strings.Cut(name, "@")
+		var archive bytes.Buffer
+		zipWriter := zip.NewWriter(&archive)
 		for file, text := range files {
-			w, err := z.Create(name + "/" + file)
+			fileWriter, err := zipWriter.Create(name + "/" + file)
 			if err == nil {
-				_, err = w.Write([]byte(text))
+				_, err = fileWriter.Write([]byte(text))
 			}
 			testkit.OK(t, err)
 		}
-		testkit.OK(t, z.Close())
-		versions := filepath.Join(dir, filepath.FromSlash(mod), "@v")
+		testkit.OK(t, zipWriter.Close())
+		versions := filepath.Join(dir, filepath.FromSlash(modulePath), "@v")
 		testkit.OK(t, os.MkdirAll(versions, 0o755))
 		list, _ := os.ReadFile(filepath.Join(versions, "list"))
 		for file, text := range map[string][]byte{"list": append(list, version+"\n"...),
 			version + ".info": []byte(`{"Version":"` + version + `"}`), version +
-				".mod": []byte(files["go.mod"]), version + ".zip": b.Bytes()} {
+				".mod": []byte(files["go.mod"]), version + ".zip": archive.Bytes()} {
 			testkit.OK(t, os.WriteFile(filepath.Join(versions, file), text, 0o644))
 		}
 	}
 	cache := t.TempDir()
 	t.Cleanup(func() { // the go command makes the folders of the cache read-only, so that they could not be removed
-		_ = filepath.WalkDir(cache, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
+		_ = filepath.WalkDir(cache, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
 				_ = os.Chmod(path, 0o755)
 			}
 			return nil
@@ -95,15 +95,15 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// isCompiled reports false: no package is compiled into the program.
-func isCompiled(string) bool { return false }
+// isNeverCompiled returns false: no package is compiled into the program.
+func isNeverCompiled(string) bool { return false }
 
 // TestFind checks that packages are found in the module cache, in the module of the working directory, and in its
 // vendor folder, without using the proxy. Files with assembly are replaced by their pure Go versions.
 func TestFind(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
-	finder := &Finder{IsCompiled: isCompiled}
+	finder := &Finder{IsCompiled: isNeverCompiled}
 	defer finder.Close()
 	if _, err := finder.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
@@ -114,34 +114,34 @@ func TestFind(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	dir := testkit.Must(os.Getwd())
 	t.Chdir(t.TempDir())
-	p, err := finder.Find(t.Context(), "example.test/gen")
-	if err != nil || p.Module != "example.test/gen v0.2.0" || p.Go != "go1.22" ||
-		!slices.Equal(p.Files, []string{"gen.go"}) || !p.Requested {
-		t.Errorf("the generated package is %+v, %v", p, err)
+	pkg, err := finder.Find(t.Context(), "example.test/gen")
+	if err != nil || pkg.Module != "example.test/gen v0.2.0" || pkg.GoVersion != "go1.22" ||
+		!slices.Equal(pkg.Files, []string{"gen.go"}) || !pkg.Requested {
+		t.Errorf("the generated package is %+v, %v", pkg, err)
 	}
 	text, err := finder.Doc(t.Context(), "example.test/plain", "One")
 	if err != nil || !strings.Contains(text, "func One() int") {
 		t.Errorf("documentation of a package in the module cache: %q, %v", text, err)
 	}
-	p, err = finder.Find(t.Context(), "example.test/plain")
-	if err != nil || p.Module != "example.test/plain v1.1.0" ||
-		!slices.Equal(p.Files, []string{"plain.go", "pure.go"}) || p.Requested {
-		t.Errorf("what it imports: %+v, %v", p, err)
+	pkg, err = finder.Find(t.Context(), "example.test/plain")
+	if err != nil || pkg.Module != "example.test/plain v1.1.0" ||
+		!slices.Equal(pkg.Files, []string{"plain.go", "pure.go"}) || pkg.Requested {
+		t.Errorf("what it imports: %+v, %v", pkg, err)
 	}
 	if _, err := finder.Find(t.Context(), "example.test/none"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v, want ErrNotFound", err)
 	}
 	t.Chdir(dir)
-	if p, err := finder.Find(t.Context(), "./mine"); err != nil || p.Path != "here/mine" || p.Module != "here" {
-		t.Errorf("./mine is %+v, %v, want here/mine", p, err)
+	if pkg, err := finder.Find(t.Context(), "./mine"); err != nil || pkg.Path != "here/mine" || pkg.Module != "here" {
+		t.Errorf("./mine is %+v, %v, want here/mine", pkg, err)
 	}
 	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
-	vendorFinder := &Finder{IsCompiled: isCompiled}
-	if p, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
-		p.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
-		t.Errorf("from the vendor folder: %+v, %v", p, err)
+	vendorFinder := &Finder{IsCompiled: isNeverCompiled}
+	if pkg, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
+		pkg.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
+		t.Errorf("from the vendor folder: %+v, %v", pkg, err)
 	}
 }
 
@@ -165,46 +165,47 @@ func TestBuildProgram(t *testing.T) {
 	t.Setenv("GOOS", "js") // settings for the user's own builds, which must not apply
 	t.Setenv("GOARCH", "wasm")
 	t.Chdir(moduleDir)
-	temp := t.TempDir()
-	t.Setenv("TMPDIR", temp)
-	finder := &Finder{IsCompiled: isCompiled}
-	for _, c := range []struct{ imports, text, want string }{
+	tempDir := t.TempDir()
+	t.Setenv("TMPDIR", tempDir)
+	finder := &Finder{IsCompiled: isNeverCompiled}
+	for _, test := range []struct{ imports, code, want string }{
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/here/v2/apart", "fmt.Print(apart.Four)", "example.test/here/v2/apart: not in the module cache"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
-		// The version that the module of the folder requires, not the newest one.
+		// The module of the folder requires this version, which is not the newest one.
 		{"example.test/base", "fmt.Print(base.V)", "0.9"},
 		{"example.test/none", "", "example.test/none: not in the module cache"},
 		{"", "nosuch()", "undefined: nosuch"},
 	} {
 		files := map[string]string{"main.go": "package main\n\nimport \"fmt\"\nimport \"notebook/cell\"\n\nfunc " +
 			"main() { cell.F(); fmt.Print() }\n",
-			"cell/c.go": "package cell\n\nimport \"fmt\"\n\nfunc F() {" + c.text + "; fmt.Print() }\n"}
+			"cell/c.go": "package cell\n\nimport \"fmt\"\n\nfunc F() {" + test.code + "; fmt.Print() }\n"}
 		var imports []string
-		if c.imports != "" {
-			imports = []string{c.imports}
-			files["cell/c.go"] = strings.Replace(files["cell/c.go"], "import", "import \""+c.imports+"\"\n\nimport", 1)
+		if test.imports != "" {
+			imports = []string{test.imports}
+			files["cell/c.go"] = strings.Replace(files["cell/c.go"], "import",
+				"import \""+test.imports+"\"\n\nimport", 1)
 		}
 		dir, err := finder.BuildProgram(t.Context(), files, imports)
 		if err != nil {
-			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: %v, want %s in one line", c.text, err, c.want)
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v, want %s in one line", test.code, err, test.want)
 			}
 			continue
 		}
-		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "program")).Output()
-		if string(out) != c.want || err != nil {
-			t.Errorf("%s: %q, %v, want %q", c.text, out, err, c.want)
+		output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "program")).Output()
+		if string(output) != test.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", test.code, output, err, test.want)
 		}
 		_ = os.RemoveAll(dir)
 	}
 	if err := finder.Close(); err != nil {
 		t.Error(err)
 	}
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("%v are left", left)
+	if leftFiles, _ := os.ReadDir(tempDir); len(leftFiles) > 0 {
+		t.Errorf("%v are left", leftFiles)
 	}
 }
 
@@ -222,10 +223,11 @@ func TestVersionConflict(t *testing.T) {
 	linkedVersions = func() map[string]string { return map[string]string{"golang.org/x/mod": "v0.32.0"} }
 	finder := &Finder{IsCompiled: func(path string) bool { return path == "golang.org/x/mod/semver" }}
 	defer finder.Close()
-	p, err := finder.Find(t.Context(), "example.test/floats")
-	if err != nil || len(p.VersionConflicts) != 1 || !strings.Contains(p.VersionConflicts[0], "golang.org/x/mod v0.") ||
-		!strings.HasSuffix(p.VersionConflicts[0], ", not v0.99.0") {
-		t.Errorf("want one conflict of versions, with v0.99.0: %+v, %v", p, err)
+	pkg, err := finder.Find(t.Context(), "example.test/floats")
+	if err != nil || len(pkg.VersionConflicts) != 1 ||
+		!strings.Contains(pkg.VersionConflicts[0], "golang.org/x/mod v0.") ||
+		!strings.HasSuffix(pkg.VersionConflicts[0], ", not v0.99.0") {
+		t.Errorf("want one conflict of versions, with v0.99.0: %+v, %v", pkg, err)
 	}
 }
 
@@ -236,7 +238,7 @@ func TestDownload(t *testing.T) {
 	t.Chdir(t.TempDir())
 	finder := &Finder{IsCompiled: func(path string) bool { return path == "example.test/bound" }}
 	defer finder.Close()
-	for _, c := range []struct{ name, module, wrong string }{
+	for _, test := range []struct{ name, wantModule, wantError string }{
 		{"example.test/base@v1.1.0-rc.1", "example.test/base v1.1.0-rc.1", ""},
 		{"example.test/base", "example.test/base v1.0.0", ""},
 		{"example.test/base@v0.9.0", "", "example.test/base v0.9.0 was downloaded, but imports take example.test/base v1.0.0: "},
@@ -248,16 +250,17 @@ func TestDownload(t *testing.T) {
 		{"example.test/plain@v9", "", "v9"},
 		{"example.test/plain/nowhere", "", "example.test/plain/nowhere"},
 	} {
-		p, err := finder.Download(t.Context(), c.name)
-		if c.wrong != "" {
-			testkit.Fails(t, err, c.wrong)
-		} else if err != nil || p.Module != c.module {
-			t.Errorf("%s: %+v, %v, want module %s", c.name, p, err, c.module)
+		pkg, err := finder.Download(t.Context(), test.name)
+		if test.wantError != "" {
+			testkit.Fails(t, err, test.wantError)
+		} else if err != nil || pkg.Module != test.wantModule {
+			t.Errorf("%s: %+v, %v, want module %s", test.name, pkg, err, test.wantModule)
 		}
 	}
 	t.Setenv("GOPROXY", "off")
-	if p, err := finder.Download(t.Context(), "example.test/gen"); err != nil || p.Module != "example.test/gen v0.2.0" {
-		t.Errorf("without a network: %+v, %v", p, err)
+	pkg, err := finder.Download(t.Context(), "example.test/gen")
+	if err != nil || pkg.Module != "example.test/gen v0.2.0" {
+		t.Errorf("without a network: %+v, %v", pkg, err)
 	}
 	testkit.Fails(t, testkit.ErrOf(finder.Download(t.Context(), "example.test/gen@v0.1.0")), "v0.1.0")
 }
@@ -265,8 +268,8 @@ func TestDownload(t *testing.T) {
 // TestBuildEndsWithKilledProgram checks that a build does not outlive the program that started it. A child process
 // starts a fake go command, which holds a named pipe open; the test kills the child and waits until the pipe is closed.
 func TestBuildEndsWithKilledProgram(t *testing.T) {
-	const child = "KRRLAB_TEST_BUILDS"
-	if os.Getenv(child) != "" {
+	const childEnv = "KRRLAB_TEST_START_BUILD"
+	if os.Getenv(childEnv) != "" {
 		// A signal that this process catches has its default effect in the build, even if the test runs in the
 		// background.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
@@ -277,17 +280,17 @@ func TestBuildEndsWithKilledProgram(t *testing.T) {
 		t.Skip("only Linux ends the builds of a killed program")
 	}
 	dir := t.TempDir()
-	alive := filepath.Join(dir, "alive")
-	testkit.OK(t, syscall.Mkfifo(alive, 0o600))
-	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + alive + "\necho begun >&9\nexec sleep 600\n"
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755))
+	pipeName := filepath.Join(dir, "alive")
+	testkit.OK(t, syscall.Mkfifo(pipeName, 0o600))
+	fakeGo := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + pipeName + "\necho started >&9\nexec sleep 600\n"
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestBuildEndsWithKilledProgram$")
-	cmd.Env = append(os.Environ(), child+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
+	cmd.Env = append(os.Environ(), childEnv+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
 	testkit.OK(t, cmd.Start())
-	pipe, err := os.Open(alive) // returns when the build has opened the pipe
+	pipe, err := os.Open(pipeName) // returns when the build has opened the pipe
 	if err == nil {
 		defer pipe.Close()
-		_, err = io.ReadFull(pipe, make([]byte, len("begun\n")))
+		_, err = io.ReadFull(pipe, make([]byte, len("started\n")))
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

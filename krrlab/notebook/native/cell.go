@@ -10,7 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path"
+	gopath "path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,7 +50,7 @@ type Cell struct {
 	file           *ast.File
 	text           string          // parsed text, to which the positions of fset refer
 	functions      []*ast.FuncDecl // functions and methods of the program, by number
-	refusalReasons []string        // reason why each function cannot be called, "" if it can
+	refusalReasons []string        // reason why each function cannot be called, or "" if it can be called
 	*process
 }
 
@@ -71,49 +71,49 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		return nil, err
 	}
 	table := "package cell\n\nvar Krrlab = []any{\n"
-	for _, d := range c.file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Name.Name == "_" || f.Recv == nil && f.Name.Name == "init" {
+	for _, decl := range c.file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Name.Name == "_" || fn.Recv == nil && fn.Name.Name == "init" {
 			continue
 		}
-		expr, isGeneric := f.Name.Name, f.Type.TypeParams != nil
-		if f.Recv != nil {
-			t := c.sourceOf(f.Recv.List[0].Type)
-			expr, isGeneric = "("+t+")."+expr, strings.Contains(t, "[")
+		expr, isGeneric := fn.Name.Name, fn.Type.TypeParams != nil
+		if fn.Recv != nil {
+			recvType := c.sourceOf(fn.Recv.List[0].Type)
+			expr, isGeneric = "("+recvType+")."+expr, strings.Contains(recvType, "[")
 		}
 		if !isGeneric {
-			c.functions = append(c.functions, f)
+			c.functions = append(c.functions, fn)
 			table += "\t" + expr + ",\n"
-		} else if c.isExported(f) {
-			return nil, c.refusalError(f, "is generic")
+		} else if c.isExported(fn) {
+			return nil, c.refusalError(fn, "is generic")
 		}
 	}
-	head, imports := c.collectImports()
-	dir, err := build(ctx, programFiles(src.Name, strings.Replace(c.text, "package cell", "package cell"+head, 1),
-		table+"}\n"), imports)
+	importClauses, imports := c.collectImports()
+	cellText := strings.Replace(c.text, "package cell", "package cell"+importClauses, 1)
+	dir, err := build(ctx, programFiles(src.Name, cellText, table+"}\n"), imports)
 	if err != nil {
 		return nil, c.locate(err)
 	}
 	defer os.RemoveAll(dir)
-	p, refusals, err := start(ctx, src.Name, filepath.Join(dir, "program"))
+	program, refusals, err := start(ctx, src.Name, filepath.Join(dir, "program"))
 	if err != nil {
 		return nil, err
 	}
-	c.process = p
-	for _, f := range c.functions {
+	c.process = program
+	for _, fn := range c.functions {
 		reason := refusals.nextText()
-		if c.refusalReasons = append(c.refusalReasons, reason); reason != "" && c.isExported(f) {
+		if c.refusalReasons = append(c.refusalReasons, reason); reason != "" && c.isExported(fn) {
 			c.Stop()
-			return nil, c.refusalError(f, reason)
+			return nil, c.refusalError(fn, reason)
 		}
 	}
 	return c, nil
 }
 
-// programFiles returns the files of the program of a cell, by name. cell is the Go code of the cell, and table a file
-// with its functions in the variable Krrlab.
+// programFiles returns the files of the program of a cell, by name. cell is the Go code of the cell. table is a file
+// with the functions of the cell in the variable Krrlab.
 func programFiles(name, cell, table string) map[string]string {
-	inMain := func(s string) string { return strings.Replace(s, "package native", "package main", 1) }
+	inMain := func(source string) string { return strings.Replace(source, "package native", "package main", 1) }
 	return map[string]string{
 		"main.go": fmt.Sprintf("package main\n\nimport \"notebook/cell\"\n\nfunc main() { Serve(%q, cell.Krrlab) }\n",
 			name),
@@ -131,19 +131,19 @@ func parse(src Source) (*Cell, error) {
 		return nil, err
 	}
 	hasTile, loops := map[string]bool{}, ""
-	for _, d := range c.file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "EvalTile" {
-			hasTile[c.receiverType(f)] = true
+	for _, decl := range c.file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == "EvalTile" {
+			hasTile[c.receiverType(fn)] = true
 		}
 	}
-	for _, d := range c.file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv == nil || f.Name.Name != "Eval" || hasTile[c.receiverType(f)] {
+	for _, decl := range c.file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Recv == nil || fn.Name.Name != "Eval" || hasTile[c.receiverType(fn)] {
 			continue
 		}
-		params, results := f.Type.Params, f.Type.Results
+		params, results := fn.Type.Params, fn.Type.Results
 		if results != nil && c.sourceOf(results) == "float64" && pointParams.MatchString(c.sourceOf(params)) {
-			loops += fmt.Sprintf(tileLoop, c.sourceOf(f.Recv.List[0].Type))
+			loops += fmt.Sprintf(tileLoop, c.sourceOf(fn.Recv.List[0].Type))
 		}
 	}
 	if loops == "" {
@@ -199,45 +199,45 @@ func (c *Cell) sourceOf(n ast.Node) string {
 
 // collectImports returns the imports that are not in the standard library, and import declarations for the packages
 // that the cell uses without importing them.
-func (c *Cell) collectImports() (head string, external []string) {
+func (c *Cell) collectImports() (importClauses string, external []string) {
 	knownNames, unresolved := map[string]bool{}, map[*ast.Ident]bool{}
 	for _, spec := range c.file.Imports {
-		p, _ := strconv.Unquote(spec.Path.Value)
-		knownNames[path.Base(majorVersion.ReplaceAllString(p, ""))] = true
+		path, _ := strconv.Unquote(spec.Path.Value)
+		knownNames[gopath.Base(majorVersion.ReplaceAllString(path, ""))] = true
 		if spec.Name != nil {
 			knownNames[spec.Name.Name] = true
 		}
-		if !isStandard(p) {
-			external = append(external, p)
+		if !isStandard(path) {
+			external = append(external, path)
 		}
 	}
-	for _, id := range c.file.Unresolved {
-		unresolved[id] = true
+	for _, ident := range c.file.Unresolved {
+		unresolved[ident] = true
 	}
 	ast.Inspect(c.file, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && unresolved[id] && !knownNames[id.Name] {
-				knownNames[id.Name] = true
-				p := c.src.ImplicitImport(id.Name)
-				if p != "" {
-					head += fmt.Sprintf("; import %s %q", id.Name, p)
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if ident, ok := selector.X.(*ast.Ident); ok && unresolved[ident] && !knownNames[ident.Name] {
+				knownNames[ident.Name] = true
+				path := c.src.ImplicitImport(ident.Name)
+				if path != "" {
+					importClauses += fmt.Sprintf("; import %s %q", ident.Name, path)
 				}
-				if p != "" && !isStandard(p) {
-					external = append(external, p)
+				if path != "" && !isStandard(path) {
+					external = append(external, path)
 				}
 			}
 		}
 		return true
 	})
-	return head, external
+	return importClauses, external
 }
 
 // majorVersion matches the end of a path such as math/rand/v2, which is not the name of the package.
 var majorVersion = regexp.MustCompile(`/v\d+$`)
 
 // isStandard reports whether a package is in the standard library.
-func isStandard(p string) bool {
-	firstElement, _, _ := strings.Cut(p, "/")
+func isStandard(path string) bool {
+	firstElement, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(firstElement, ".")
 }
 
@@ -248,9 +248,9 @@ func (c *Cell) locate(err error) error {
 	location := regexp.MustCompile(`(?:^|; )(?:cell/)?` + regexp.QuoteMeta(c.src.Name) + `:(\d+)(?::\d+)?: `)
 	matches := location.FindAllStringSubmatchIndex(text, 2)
 	if matches == nil {
-		for _, s := range c.file.Imports {
-			if p, _ := strconv.Unquote(s.Path.Value); strings.HasPrefix(text, p+": ") {
-				return &Error{text, c.src.Name, c.line(s)}
+		for _, spec := range c.file.Imports {
+			if path, _ := strconv.Unquote(spec.Path.Value); strings.HasPrefix(text, path+": ") {
+				return &Error{text, c.src.Name, c.line(spec)}
 			}
 		}
 		return err
@@ -265,9 +265,9 @@ func (c *Cell) locate(err error) error {
 // Names returns the names of the functions that the session can call, and of the receiver types of such methods, with
 // repetitions.
 func (c *Cell) Names() (names []string) {
-	for i, f := range c.functions {
+	for i, fn := range c.functions {
 		if c.refusalReasons[i] == "" {
-			names = append(names, cmp.Or(c.receiverType(f), f.Name.Name))
+			names = append(names, cmp.Or(c.receiverType(fn), fn.Name.Name))
 		}
 	}
 	return names
@@ -284,58 +284,60 @@ func (c *Cell) Stop() {
 // the types and constants, and the functions and methods that can be called. Their bodies call a function with the
 // signature of Call without interrupt, which has the name call in the session.
 func (c *Cell) Stub(call string) string {
-	var b strings.Builder
-	for _, d := range c.file.Decls {
+	var stub strings.Builder
+	for _, decl := range c.file.Decls {
 		text := ""
-		switch d := d.(type) {
+		switch decl := decl.(type) {
 		case *ast.FuncDecl:
-			if i := slices.Index(c.functions, d); i >= 0 && c.refusalReasons[i] == "" {
-				text = c.stubFunction(d, i, call)
+			if number := slices.Index(c.functions, decl); number >= 0 && c.refusalReasons[number] == "" {
+				text = c.stubFunction(decl, number, call)
 			}
 		case *ast.GenDecl:
-			text = c.stubDeclaration(d)
+			text = c.stubDeclaration(decl)
 		}
-		b.WriteString(strings.Repeat("\n", max(0, c.line(d)-1-strings.Count(b.String(), "\n"))) + text + "; ")
+		stub.WriteString(strings.Repeat("\n", max(0, c.line(decl)-1-strings.Count(stub.String(), "\n"))) + text + "; ")
 	}
-	return b.String()
+	return stub.String()
 }
 
 // stubDeclaration returns a declaration of types or constants, and the imports from the standard library. It returns ""
 // for other declarations.
-func (c *Cell) stubDeclaration(d *ast.GenDecl) (text string) {
-	switch d.Tok {
+func (c *Cell) stubDeclaration(decl *ast.GenDecl) (text string) {
+	switch decl.Tok {
 	case token.TYPE, token.CONST:
-		return c.sourceOf(d)
+		return c.sourceOf(decl)
 	case token.IMPORT:
-		for _, s := range d.Specs {
-			if s := s.(*ast.ImportSpec); isStandard(strings.Trim(s.Path.Value, "\"`")) {
-				text += "import " + c.sourceOf(s) + "; "
+		for _, spec := range decl.Specs {
+			if spec := spec.(*ast.ImportSpec); isStandard(strings.Trim(spec.Path.Value, "\"`")) {
+				text += "import " + c.sourceOf(spec) + "; "
 			}
 		}
 	}
 	return text
 }
 
-// stubFunction returns a declaration with the signature of f, whose body calls function number of the program.
-func (c *Cell) stubFunction(f *ast.FuncDecl, number int, call string) string {
-	list := func(fields *ast.FieldList, prefix string) (decls, names []string) {
-		for _, p := range fields.List {
-			for range max(1, len(p.Names)) {
+// stubFunction returns a declaration with the signature of fn, whose body calls the function of the program with the
+// given number.
+func (c *Cell) stubFunction(fn *ast.FuncDecl, number int, call string) string {
+	declare := func(fields *ast.FieldList, prefix string) (decls, names []string) {
+		for _, field := range fields.List {
+			for range max(1, len(field.Names)) {
 				name := fmt.Sprint("krrlab_", prefix, len(names))
-				decls, names = append(decls, name+" "+c.sourceOf(p.Type)), append(names, name)
+				decls, names = append(decls, name+" "+c.sourceOf(field.Type)), append(names, name)
 			}
 		}
 		return decls, names
 	}
-	params, in := list(f.Type.Params, "")
-	receiver, results, out := "", "", ""
-	if f.Recv != nil {
-		receiver, in = "(krrlab_k "+c.sourceOf(f.Recv.List[0].Type)+") ", append([]string{"krrlab_k"}, in...)
+	params, arguments := declare(fn.Type.Params, "")
+	receiver, results, resultPointers := "", "", ""
+	if fn.Recv != nil {
+		receiver = "(krrlab_k " + c.sourceOf(fn.Recv.List[0].Type) + ") "
+		arguments = append([]string{"krrlab_k"}, arguments...)
 	}
-	if f.Type.Results != nil {
-		decls, names := list(f.Type.Results, "r")
-		results, out = "("+strings.Join(decls, ", ")+") ", "&"+strings.Join(names, ", &")
+	if fn.Type.Results != nil {
+		decls, names := declare(fn.Type.Results, "r")
+		results, resultPointers = "("+strings.Join(decls, ", ")+") ", "&"+strings.Join(names, ", &")
 	}
-	return fmt.Sprintf("func %s%s(%s) %s{ %s(%d, []any{%s}, []any{%s}); return }", receiver, f.Name.Name,
-		strings.Join(params, ", "), results, call, number, strings.Join(in, ", "), out)
+	return fmt.Sprintf("func %s%s(%s) %s{ %s(%d, []any{%s}, []any{%s}); return }", receiver, fn.Name.Name,
+		strings.Join(params, ", "), results, call, number, strings.Join(arguments, ", "), resultPointers)
 }

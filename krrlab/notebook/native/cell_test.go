@@ -11,9 +11,8 @@ import (
 // messages of the go command. Types with an Eval method for pairs of points get an EvalTile method.
 func TestCompile(t *testing.T) {
 	const eval = "func (k K) Eval(x, z []float64) float64 { return 1 }"
-	// Each case has the code, the message of the build, the start of the expected error and a part of the generated
-	// file.
-	for _, c := range []struct{ code, message, want, generated string }{
+	// wantError is the start of the error, and wantGenerated a part of the generated file.
+	for _, test := range []struct{ code, buildMessage, wantError, wantGenerated string }{
 		{"var _ = math.E", "", "", `package cell; import math "math"`},
 		{"import \"math/rand\"\n\nvar _ = rand.Int63() + int64(math.E)", "", "", `package cell; import math "math"`},
 		{"import \"math/rand/v2\"\n\nvar _ = rand.Int64()", "", "", "package cell\n"},
@@ -34,17 +33,17 @@ func TestCompile(t *testing.T) {
 		var cell string
 		_, err := Compile(t.Context(), func(_ context.Context, files map[string]string, _ []string) (string, error) {
 			cell = files["cell/cell.go"]
-			return "", errors.New(c.message)
+			return "", errors.New(test.buildMessage)
 		},
-			Source{Name: "Cell 5", Code: c.code,
+			Source{Name: "Cell 5", Code: test.code,
 				ImplicitImport: func(name string) string { return map[string]string{"math": "math"}[name] }})
 		wantTiles := 0
-		if strings.Contains(c.generated, "EvalTile") {
+		if strings.Contains(test.wantGenerated, "EvalTile") {
 			wantTiles = 1
 		}
-		if !strings.HasPrefix(err.Error(), c.want) || !strings.Contains(cell, c.generated) ||
+		if !strings.HasPrefix(err.Error(), test.wantError) || !strings.Contains(cell, test.wantGenerated) ||
 			strings.Count(cell, "EvalTile(") != wantTiles {
-			t.Errorf("%s\n got %v of\n%s\nwant %s", c.code, err, cell, c.want)
+			t.Errorf("%s\n got %v of\n%s\nwant %s", test.code, err, cell, test.wantError)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
+// mixed is a struct with fields of all supported kinds.
 type mixed struct {
 	A int8
 	b uint64
@@ -33,7 +34,7 @@ var functions = []any{
 			dst[i] = v + 1
 		}
 	},
-	func(m mixed, on bool) (mixed, bool, error) { m.A++; return m, !on, errors.New(m.c) },
+	func(v mixed, on bool) (mixed, bool, error) { v.A++; return v, !on, errors.New(v.c) },
 	func() { select {} },
 	func(x []float64) []float64 { return append(x, 1) },
 	func(x []float64) bool { return x == nil },
@@ -90,12 +91,12 @@ func startServing(t *testing.T) *process {
 
 // TestCall calls functions with arguments and results of all supported kinds.
 func TestCall(t *testing.T) {
-	p := startServing(t)
+	program := startServing(t)
 	argument := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
 	var out mixed
 	var flag bool
 	var err error
-	if callErr := p.Call(nil, 1, []any{argument, true}, []any{&out, &flag, &err}); callErr != nil {
+	if callErr := program.Call(nil, 1, []any{argument, true}, []any{&out, &flag, &err}); callErr != nil {
 		t.Fatal(callErr)
 	}
 	argument.A++
@@ -105,10 +106,10 @@ func TestCall(t *testing.T) {
 	}
 	for _, x := range [][]float64{nil, {}, {5}} {
 		var y []float64
-		var empty bool
-		if callErr := errors.Join(p.Call(nil, 3, []any{x}, []any{&y}), p.Call(nil, 4, []any{x}, []any{&empty})); callErr != nil ||
-			len(y) != len(x)+1 || empty != (x == nil) {
-			t.Errorf("slice %v: results %v and %v, %v", x, y, empty, callErr)
+		var isNil bool
+		callErr := errors.Join(program.Call(nil, 3, []any{x}, []any{&y}), program.Call(nil, 4, []any{x}, []any{&isNil}))
+		if callErr != nil || len(y) != len(x)+1 || isNil != (x == nil) {
+			t.Errorf("slice %v: results %v and %v, %v", x, y, isNil, callErr)
 		}
 	}
 }
@@ -116,28 +117,28 @@ func TestCall(t *testing.T) {
 // TestOverlappingSlices calls a function in the program with slices that share memory, from several goroutines, and
 // compares the result with that of the same function in this process.
 func TestOverlappingSlices(t *testing.T) {
-	p := startServing(t)
+	program := startServing(t)
 	var wg sync.WaitGroup
-	for n := range 8 {
+	for scale := range 8 {
 		// The slices begin at two offsets in one array, so that they overlap, coincide, or are apart.
 		wg.Go(func() {
-			for _, offsets := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {0, 5000 * n}, {5000 * n, 0}} {
-				local, remote := make([]float64, 10000*n+10), make([]float64, 10000*n+10)
+			for _, offsets := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {0, 5000 * scale}, {5000 * scale, 0}} {
+				local, remote := make([]float64, 10000*scale+10), make([]float64, 10000*scale+10)
 				for i := range local {
 					local[i], remote[i] = float64(i), float64(i)
 				}
-				m := 5000*n + 3
-				functions[0].(func(_, _ []float64))(local[offsets[0]:][:m], local[offsets[1]:][:m])
-				if err := p.Call(nil, 0, []any{remote[offsets[0]:][:m], remote[offsets[1]:][:m]}, nil); err != nil ||
-					!reflect.DeepEqual(local, remote) {
-					t.Errorf("%d at %v: %v", m, offsets, err)
+				length := 5000*scale + 3
+				functions[0].(func(_, _ []float64))(local[offsets[0]:][:length], local[offsets[1]:][:length])
+				arguments := []any{remote[offsets[0]:][:length], remote[offsets[1]:][:length]}
+				if err := program.Call(nil, 0, arguments, nil); err != nil || !reflect.DeepEqual(local, remote) {
+					t.Errorf("%d at %v: %v", length, offsets, err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if len(p.slots) > 8 || len(p.freeSlots) != len(p.slots) {
-		t.Errorf("%d slots, %d of them free", len(p.slots), len(p.freeSlots))
+	if len(program.slots) > 8 || len(program.freeSlots) != len(program.slots) {
+		t.Errorf("%d slots, %d of them free", len(program.slots), len(program.freeSlots))
 	}
 }
 
@@ -167,15 +168,15 @@ func TestProgramEnds(t *testing.T) {
 // continues.
 func TestCallEndsWithProgram(t *testing.T) {
 	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
-	p := startServing(t)
-	if err := p.Call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
+	program := startServing(t)
+	if err := program.Call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(),
 		"the compiled program has ended (exit status 3): run its cell again") {
 		t.Error(err)
 	}
 }
 
-// TestStartErrors checks the errors for a program that exits before it serves, that does not come to serve before its
-// context is cancelled, or that cannot be started.
+// TestStartErrors checks the errors for a program that exits before it serves, that does not serve before its context
+// is cancelled, or that cannot be started.
 func TestStartErrors(t *testing.T) {
 	startServing(t)
 	path := testkit.Must(os.Executable())
@@ -201,11 +202,12 @@ func TestStartErrors(t *testing.T) {
 // TestArgumentsExceedMemory checks that a call whose arguments do not fit into memory fails, and that smaller calls
 // still succeed.
 func TestArgumentsExceedMemory(t *testing.T) {
-	p := startServing(t)
-	small := func() error { return p.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
+	program := startServing(t)
+	small := func() error { return program.Call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
 	testkit.OK(t, small())
-	p.memoryFile.Close()
-	testkit.Fails(t, p.Call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}), "no memory for the arguments")
+	program.memoryFile.Close()
+	testkit.Fails(t, program.Call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}),
+		"no memory for the arguments")
 	if err := small(); err != nil {
 		t.Error(err)
 	}

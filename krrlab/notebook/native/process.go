@@ -27,7 +27,7 @@ type process struct {
 	memorySize int64      // bytes of memoryFile
 	slots      []*slot    // all slots, by number
 	freeSlots  []*slot    // slots not used by a call
-	exitErr    error      // error of all further calls, once the program has ended
+	exitErr    error      // error of all further calls after the program has ended
 }
 
 // slot holds the resources of one call at a time: a region of the shared memory and a channel for the reply.
@@ -76,20 +76,20 @@ func start(ctx context.Context, cell, path string) (p *process, refusals *messag
 		}
 		return nil, nil, fmt.Errorf("the compiled program cannot be started: %w%s", err, advice)
 	}
-	r := bufio.NewReader(replyEnd)
+	reader := bufio.NewReader(replyEnd)
 	cancelKill := context.AfterFunc(ctx, p.kill) // the init functions of the cell may not terminate
-	refusals, err = receive(r)
+	refusals, err = receive(reader)
 	cancelKill()
 	if err != nil {
 		p.finish(replyEnd, "the variables or init of the cell have ended its program (%v)")
 		return nil, nil, cmp.Or(ctx.Err(), p.exitErr)
 	}
 	go func() {
-		for m, err := receive(r); err == nil; m, err = receive(r) {
+		for reply, err := receive(reader); err == nil; reply, err = receive(reader) {
 			p.mu.Lock()
-			s := p.slots[m.nextWord()]
+			waiting := p.slots[reply.nextWord()]
 			p.mu.Unlock()
-			s.reply <- m
+			waiting.reply <- reply
 		}
 		p.finish(replyEnd, "the compiled program has ended (%v): run its cell again")
 	}()
@@ -135,15 +135,15 @@ func (p *process) acquireSlot(minSize int) (*slot, error) {
 	if p.exitErr != nil {
 		return nil, p.exitErr
 	}
-	var s *slot
+	var acquired *slot
 	if n := len(p.freeSlots); n > 0 {
-		s, p.freeSlots = p.freeSlots[n-1], p.freeSlots[:n-1]
+		acquired, p.freeSlots = p.freeSlots[n-1], p.freeSlots[:n-1]
 	} else {
-		s = &slot{number: len(p.slots), reply: make(chan *message, 1)}
-		p.slots = append(p.slots, s)
+		acquired = &slot{number: len(p.slots), reply: make(chan *message, 1)}
+		p.slots = append(p.slots, acquired)
 	}
-	if len(s.memory) > 0 && len(s.memory) >= minSize {
-		return s, nil
+	if len(acquired.memory) > 0 && len(acquired.memory) >= minSize {
+		return acquired, nil
 	}
 	size := minSlotSize
 	for size < minSize {
@@ -152,16 +152,16 @@ func (p *process) acquireSlot(minSize int) (*slot, error) {
 	// Allocate the disk blocks now: a later write to a hole would end the kernel if the disk is full.
 	_, err := p.memoryFile.WriteAt(make([]byte, size), p.memorySize)
 	if err == nil {
-		unmapMemory(s.memory)
-		s.offset = p.memorySize
-		s.memory, err = mapMemory(p.memoryFile, s.offset, size)
+		unmapMemory(acquired.memory)
+		acquired.offset = p.memorySize
+		acquired.memory, err = mapMemory(p.memoryFile, acquired.offset, size)
 		p.memorySize += int64(size)
 	}
 	if err != nil {
-		p.freeSlots = append(p.freeSlots, s)
+		p.freeSlots = append(p.freeSlots, acquired)
 		return nil, fmt.Errorf("no memory for the arguments: %w", err)
 	}
-	return s, nil
+	return acquired, nil
 }
 
 // releaseSlot makes a slot available to other calls.
@@ -178,47 +178,47 @@ func (p *process) releaseSlot(s *slot) {
 // interruptGrace is the time that a call may take to return after it was interrupted, before its process is killed.
 const interruptGrace = 500 * time.Millisecond
 
-// Call calls function number f of the cell, as its Stub numbers them. in contains the arguments and out pointers to the
-// results. If interrupt is closed and the call does not return within interruptGrace, the program is killed and Call
-// returns ErrInterrupted.
-func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
+// Call calls the function of the cell with the given number, as Stub numbers the functions. results contains pointers
+// to the results. If interrupt is closed and the call does not return within interruptGrace, the program is killed and
+// Call returns ErrInterrupted.
+func (p *process) Call(interrupt <-chan struct{}, function int, arguments, results []any) error {
 	var sliceRegions regions
 	collector := &message{offsetOf: sliceRegions.add}
-	for _, v := range in {
-		collector.put(reflect.ValueOf(v))
+	for _, value := range arguments {
+		collector.put(reflect.ValueOf(value))
 	}
-	slot, err := p.acquireSlot(8 * sliceRegions.assignOffsets())
+	acquired, err := p.acquireSlot(8 * sliceRegions.assignOffsets())
 	if err != nil {
 		return err
 	}
-	defer p.releaseSlot(slot)
+	defer p.releaseSlot(acquired)
 	request := &message{offsetOf: sliceRegions.offsetOf}
-	request.putWords(uint64(slot.number), uint64(f), uint64(slot.offset), uint64(len(slot.memory)))
-	for _, v := range in {
-		request.put(reflect.ValueOf(v))
+	request.putWords(uint64(acquired.number), uint64(function), uint64(acquired.offset), uint64(len(acquired.memory)))
+	for _, value := range arguments {
+		request.put(reflect.ValueOf(value))
 	}
-	for _, reg := range sliceRegions {
-		copy(slot.memory[8*reg.offset:], bytesOf(reg.values))
+	for _, part := range sliceRegions {
+		copy(acquired.memory[8*part.offset:], bytesOf(part.values))
 	}
 	_ = request.send(p.requests) // an error means that the process has ended; then the reply channel is closed
 	reply, ok := (*message)(nil), false
 	select {
-	case reply, ok = <-slot.reply:
+	case reply, ok = <-acquired.reply:
 	case <-interrupt:
 		select {
-		case reply, ok = <-slot.reply:
+		case reply, ok = <-acquired.reply:
 		case <-time.After(interruptGrace):
 			p.kill()
-			<-slot.reply
+			<-acquired.reply
 			return ErrInterrupted
 		}
 	}
 	if !ok {
 		return p.exitErr
 	}
-	for _, reg := range sliceRegions {
-		// write only if there are changes: other goroutines may read an unchanged slice at the same time
-		original, returned := bytesOf(reg.values), slot.memory[8*reg.offset:][:8*len(reg.values)]
+	for _, part := range sliceRegions {
+		// An unchanged slice is not written, because other goroutines may read it at the same time.
+		original, returned := bytesOf(part.values), acquired.memory[8*part.offset:][:8*len(part.values)]
 		if !bytes.Equal(original, returned) {
 			copy(original, returned)
 		}
@@ -226,8 +226,8 @@ func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
 	if line := int(reply.nextWord()); line > 0 {
 		return &Error{reply.nextText(), p.cell, line}
 	}
-	for _, v := range out {
-		reply.get(reflect.ValueOf(v).Elem())
+	for _, value := range results {
+		reply.get(reflect.ValueOf(value).Elem())
 	}
 	return nil
 }
@@ -236,47 +236,47 @@ func (p *process) Call(interrupt <-chan struct{}, f int, in, out []any) error {
 // Overlapping slices lie in the same region.
 type regions []region
 
-// region is one of these regions.
+// region is a memory region with its offset.
 type region struct {
 	values []float64
 	offset int // position in the memory of the slot, in float64 numbers
 }
 
-// lo and hi return the addresses of the first byte of the region and of the byte behind it.
-func (r region) lo() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.values))) }
-func (r region) hi() uintptr { return r.lo() + 8*uintptr(len(r.values)) }
+// start and end return the addresses of the first byte of the region and of the byte behind the region.
+func (r region) start() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(r.values))) }
+func (r region) end() uintptr   { return r.start() + 8*uintptr(len(r.values)) }
 
-// add adds a slice. It merges the regions that overlap the slice. The result is always 0; it makes add a
-// message.offsetOf.
-func (g *regions) add(s []float64) int {
-	merged := region{values: s}
-	*g = slices.DeleteFunc(*g, func(r region) bool {
-		if merged.hi() <= r.lo() || r.hi() <= merged.lo() {
+// add adds a slice. It merges the regions that overlap the slice. The result is always 0; with a result, add can serve
+// as message.offsetOf.
+func (rs *regions) add(values []float64) int {
+	merged := region{values: values}
+	*rs = slices.DeleteFunc(*rs, func(r region) bool {
+		if merged.end() <= r.start() || r.end() <= merged.start() {
 			return false
 		}
-		lowest, hi := merged, max(merged.hi(), r.hi())
-		if r.lo() < merged.lo() {
+		lowest, end := merged, max(merged.end(), r.end())
+		if r.start() < merged.start() {
 			lowest = r
 		}
-		merged.values = unsafe.Slice(&lowest.values[0], (hi-lowest.lo())/8)
+		merged.values = unsafe.Slice(&lowest.values[0], (end-lowest.start())/8)
 		return true
 	})
-	*g = append(*g, merged)
+	*rs = append(*rs, merged)
 	return 0
 }
 
 // assignOffsets sets the offsets of all regions and returns their total length in float64 numbers.
-func (g regions) assignOffsets() (n int) {
-	for i := range g {
-		g[i].offset = n
-		n += len(g[i].values)
+func (rs regions) assignOffsets() (total int) {
+	for i := range rs {
+		rs[i].offset = total
+		total += len(rs[i].values)
 	}
-	return n
+	return total
 }
 
 // offsetOf returns the offset of a slice that was added, in float64 numbers.
-func (g *regions) offsetOf(s []float64) int {
-	target := region{values: s}
-	i := slices.IndexFunc(*g, func(r region) bool { return r.lo() <= target.lo() && target.hi() <= r.hi() })
-	return (*g)[i].offset + int(target.lo()-(*g)[i].lo())/8
+func (rs *regions) offsetOf(values []float64) int {
+	target := region{values: values}
+	i := slices.IndexFunc(*rs, func(r region) bool { return r.start() <= target.start() && target.end() <= r.end() })
+	return (*rs)[i].offset + int(target.start()-(*rs)[i].start())/8
 }

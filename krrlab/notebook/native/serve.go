@@ -34,17 +34,17 @@ func Serve(name string, functions []any) {
 	s := &server{name: name, functions: functions, replies: inheritedFile(4, "replies"),
 		memoryFile: inheritedFile(5, "memory"), regions: map[int64][]float64{}}
 	refusals := &message{} // the first message: for each function, why it cannot be called, or ""
-	for _, f := range functions {
-		refusals.putText(refusalReason(reflect.TypeOf(f)))
+	for _, function := range functions {
+		refusals.putText(refusalReason(reflect.TypeOf(function)))
 	}
 	s.send(refusals)
 	requests := bufio.NewReader(inheritedFile(3, "requests"))
 	for {
-		m, err := receive(requests)
+		request, err := receive(requests)
 		if err != nil {
 			return
 		}
-		go s.call(m)
+		go s.call(request)
 	}
 }
 
@@ -67,20 +67,20 @@ func refusalReason(t reflect.Type) string {
 func (s *server) send(m *message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = m.send(s.replies) // if it fails, the parent has ended, and Serve returns
+	_ = m.send(s.replies) // after an error, the parent has ended, and Serve returns
 }
 
-// region returns a part of the shared memory; offset and size are in bytes. It remains mapped, because a function may
-// keep a slice of it.
+// region returns a part of the shared memory; offset and size are in bytes. The part remains mapped, because a function
+// may keep a slice of it.
 func (s *server) region(offset int64, size int) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.regions[offset] == nil {
-		b, err := mapMemory(s.memoryFile, offset, size)
+		mapped, err := mapMemory(s.memoryFile, offset, size)
 		if err != nil {
 			panic(err)
 		}
-		s.regions[offset] = unsafe.Slice((*float64)(unsafe.Pointer(&b[0])), size/8)
+		s.regions[offset] = unsafe.Slice((*float64)(unsafe.Pointer(&mapped[0])), size/8)
 	}
 	return s.regions[offset]
 }
@@ -89,47 +89,47 @@ func (s *server) region(offset int64, size int) []float64 {
 // running call has, and a part of the shared memory. The request consists of the number of the slot, the number of the
 // function, the offset and size of the slot's memory, and the arguments. The reply consists of the number of the slot
 // and a word: the line of a panic, followed by its text, or 0, followed by the results.
-func (s *server) call(m *message) {
-	slot, f := m.nextWord(), reflect.ValueOf(s.functions[m.nextWord()])
-	offset, size := int64(m.nextWord()), int(m.nextWord())
+func (s *server) call(request *message) {
+	slotNumber, function := request.nextWord(), reflect.ValueOf(s.functions[request.nextWord()])
+	offset, size := int64(request.nextWord()), int(request.nextWord())
 	reply, returned := &message{}, false
 	defer func() {
-		if v := recover(); !returned {
+		if value := recover(); !returned {
 			reply.buf = nil
-			reply.putWords(slot, uint64(s.panicLine()))
-			if v == nil {
-				v = "runtime.Goexit ended the call"
+			reply.putWords(slotNumber, uint64(s.panicLine()))
+			if value == nil {
+				value = "runtime.Goexit ended the call"
 			}
-			reply.putText(strings.TrimPrefix(fmt.Sprint(v), "runtime error: "))
+			reply.putText(strings.TrimPrefix(fmt.Sprint(value), "runtime error: "))
 		}
 		s.send(reply)
 	}()
-	m.memory = s.region(offset, size)
+	request.memory = s.region(offset, size)
 	var args []reflect.Value
-	for i := range f.Type().NumIn() {
-		v := reflect.New(f.Type().In(i)).Elem()
-		m.get(v)
-		args = append(args, v)
+	for i := range function.Type().NumIn() {
+		value := reflect.New(function.Type().In(i)).Elem()
+		request.get(value)
+		args = append(args, value)
 	}
-	call := f.Call
-	if f.Type().IsVariadic() {
-		call = f.CallSlice
+	call := function.Call
+	if function.Type().IsVariadic() {
+		call = function.CallSlice
 	}
-	reply.putWords(slot, 0)
-	for _, v := range call(args) {
-		reply.put(v)
+	reply.putWords(slotNumber, 0)
+	for _, value := range call(args) {
+		reply.put(value)
 	}
 	returned = true
 }
 
 // panicLine returns the innermost line of the cell in the stack of a panic, or 1 if there is none.
 func (s *server) panicLine() int {
-	pc := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc)])
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	for {
-		f, hasMore := frames.Next()
-		if f.File == s.name {
-			return f.Line
+		frame, hasMore := frames.Next()
+		if frame.File == s.name {
+			return frame.Line
 		}
 		if !hasMore {
 			return 1

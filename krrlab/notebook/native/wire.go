@@ -24,9 +24,9 @@ type message struct {
 }
 
 // putWords appends words.
-func (m *message) putWords(vs ...uint64) {
-	for _, v := range vs {
-		m.buf = binary.LittleEndian.AppendUint64(m.buf, v)
+func (m *message) putWords(words ...uint64) {
+	for _, word := range words {
+		m.buf = binary.LittleEndian.AppendUint64(m.buf, word)
 	}
 }
 
@@ -38,17 +38,17 @@ func (m *message) putText(s string) {
 
 // nextWord removes and returns the next word. Like all functions that read a message, it panics if there is none.
 func (m *message) nextWord() uint64 {
-	v := binary.LittleEndian.Uint64(m.buf)
+	word := binary.LittleEndian.Uint64(m.buf)
 	m.buf = m.buf[8:]
-	return v
+	return word
 }
 
 // nextText removes and returns the next string.
 func (m *message) nextText() string {
-	n := m.nextWord()
-	s := string(m.buf[:n])
-	m.buf = m.buf[n:]
-	return s
+	length := m.nextWord()
+	text := string(m.buf[:length])
+	m.buf = m.buf[length:]
+	return text
 }
 
 // send writes a message, preceded by its length, with a single call of Write, so that messages of several goroutines do
@@ -75,8 +75,8 @@ var errorType = reflect.TypeFor[error]()
 // unsupportedType returns a type within t that cannot be sent, or nil if there is none. Integers (except uintptr),
 // floating-point numbers, strings, bools, slices of float64 and structs of these can be sent.
 func unsupportedType(t reflect.Type) reflect.Type {
-	k := t.Kind()
-	if k == reflect.Struct {
+	kind := t.Kind()
+	if kind == reflect.Struct {
 		for i := range t.NumField() {
 			if unsupported := unsupportedType(t.Field(i).Type); unsupported != nil {
 				return unsupported
@@ -84,8 +84,8 @@ func unsupportedType(t reflect.Type) reflect.Type {
 		}
 		return nil
 	}
-	if k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr || k == reflect.String || k == reflect.Slice &&
-		t.Elem().Kind() == reflect.Float64 {
+	if kind >= reflect.Bool && kind <= reflect.Float64 && kind != reflect.Uintptr || kind == reflect.String ||
+		kind == reflect.Slice && t.Elem().Kind() == reflect.Float64 {
 		return nil
 	}
 	return t
@@ -148,8 +148,8 @@ func (m *message) get(v reflect.Value) {
 		v.SetString(m.nextText())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			f := v.Field(i)
-			m.get(reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()) // also sets unexported fields
+			field := v.Field(i)
+			m.get(reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()) // also sets unexported fields
 		}
 	case binary.LittleEndian.Uint64(m.buf) == math.MaxUint64:
 		m.nextWord()
@@ -157,14 +157,14 @@ func (m *message) get(v reflect.Value) {
 	case v.Kind() == reflect.Interface:
 		v.Set(reflect.ValueOf(errors.New(m.nextText())))
 	default:
-		n := int(m.nextWord())
+		length := int(m.nextWord())
 		s := make([]float64, 0) // not nil, unlike the slices above
 		if m.memory == nil {
-			s = make([]float64, n)
+			s = make([]float64, length)
 			m.buf = m.buf[copy(bytesOf(s), m.buf):]
-		} else if n > 0 {
+		} else if length > 0 {
 			offset := int(m.nextWord())
-			s = m.memory[offset : offset+n : offset+n]
+			s = m.memory[offset : offset+length : offset+length]
 		}
 		v.Set(reflect.NewAt(v.Type(), unsafe.Pointer(&s)).Elem()) // v can have a named type
 	}

@@ -11,9 +11,9 @@ import (
 func literal(v reflect.Value) string {
 	var fields []string
 	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.IsExported() && !v.Field(i).IsZero() {
+		if field := v.Type().Field(i); field.IsExported() && !v.Field(i).IsZero() {
 			if code, ok := expression(v.Field(i)); ok {
-				fields = append(fields, f.Name+": "+code)
+				fields = append(fields, field.Name+": "+code)
 			}
 		}
 	}

@@ -48,20 +48,20 @@ type Panel struct {
 	wake                 chan struct{} // wakes loop if a setting waits to be run
 	closed               chan struct{} // closed by Close
 
-	mu        sync.Mutex      // guards the fields below
-	isPending bool            // a setting waits to be run
-	run       *run            // the run in progress, or nil
-	runs      int             // completed runs, without superseded ones
-	models    []*widget.Model // all models of the panel, some of which may be closed
+	mu            sync.Mutex      // guards the fields below
+	isPending     bool            // a setting waits to be run
+	run           *run            // the run in progress, or nil
+	completedRuns int             // number of completed runs, without superseded ones
+	models        []*widget.Model // all models of the panel, some of which may be closed
 }
 
 // run is a run of the subject.
 type run struct {
-	cancel      context.CancelFunc
-	goid        uint64        // goroutine of the run
-	superseded  bool          // a newer setting waits
-	interrupted bool          // the user has ended the run
-	finished    chan struct{} // closed when the run has ended
+	cancel        context.CancelFunc
+	goid          uint64        // ID of the goroutine of the run
+	isSuperseded  bool          // a newer setting waits
+	isInterrupted bool          // the user has ended the run
+	finished      chan struct{} // closed when the run has ended
 }
 
 // New shows a panel and runs its subject once. It returns after this run, or when ctx ends, which interrupts the run.
@@ -93,17 +93,17 @@ func (p *Panel) open() (err error) {
 	if err != nil {
 		return err
 	}
-	openBox := func(spec widget.Spec) (m *widget.Model) {
+	openBox := func(spec widget.Spec) (model *widget.Model) {
 		if err == nil {
-			m, err = p.openModel(spec, nil)
+			model, err = p.openModel(spec, nil)
 		}
-		return m
+		return model
 	}
 	controls := openBox(widget.Spec{Kind: widget.HBox, Children: columns})
-	stop, e := p.openModel(widget.Spec{Kind: widget.Button, Label: "Stop", Help: "end the run and show what it has"},
-		p.Interrupt)
+	stop, stopErr := p.openModel(widget.Spec{Kind: widget.Button, Label: "Stop",
+		Help: "end the run and show what it has"}, p.Interrupt)
 	if err == nil {
-		err = e
+		err = stopErr
 	}
 	p.status = openBox(widget.Spec{Kind: widget.HTML, Value: ""})
 	row := openBox(widget.Spec{Kind: widget.HBox, Children: []*widget.Model{stop, p.status}})
@@ -125,13 +125,13 @@ func (p *Panel) openModel(spec widget.Spec, onChange func()) (*widget.Model, err
 	if send == nil {
 		send = func(string, map[string]any, map[string]any) {}
 	}
-	m, err := p.host.Models.Open(spec, send, onChange)
+	model, err := p.host.Models.Open(spec, send, onChange)
 	if err == nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.models = append(p.models, m)
+		p.models = append(p.models, model)
 	}
-	return m, err
+	return model, err
 }
 
 // openColumn opens a box that shows models below each other.
@@ -160,7 +160,7 @@ func (p *Panel) requestRun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.run != nil {
-		p.run.superseded = true
+		p.run.isSuperseded = true
 		p.cancelRun()
 	}
 	p.isPending = true
@@ -178,7 +178,7 @@ func (p *Panel) Interrupt() {
 	p.interrupt()
 }
 
-// interrupt is Interrupt. The caller holds the lock.
+// interrupt is Interrupt for a caller that holds the lock.
 func (p *Panel) interrupt() {
 	p.isPending = false // loop then shows that the setting was not run
 	if p.run == nil {
@@ -188,7 +188,7 @@ func (p *Panel) interrupt() {
 	case <-p.wake:
 	default:
 	}
-	p.run.interrupted, p.run.superseded = true, false
+	p.run.isInterrupted, p.run.isSuperseded = true, false
 	p.cancelRun()
 }
 
@@ -205,31 +205,31 @@ func (p *Panel) Close() {
 	if p.run != nil {
 		p.cancelRun()
 	}
-	for _, m := range p.models {
-		m.Close()
+	for _, model := range p.models {
+		model.Close()
 	}
 }
 
-// stopGrace is the time after which a run whose context has ended is stopped, if it is interruptible. Within this
-// time it can return a partial result.
+// stopGrace is the time after which a run whose context has ended is stopped, if it is interruptible. Within this time,
+// the run can return a partial result.
 const stopGrace = 500 * time.Millisecond
 
 // cancelRun cancels the run in progress and stops interpreted code in it. The caller holds the lock.
 func (p *Panel) cancelRun() {
-	r := p.run
-	r.cancel()
+	current := p.run
+	current.cancel()
 	if !p.subject.isInterruptible() {
-		engine.StopGoroutine(r.goid)
+		engine.StopGoroutine(current.goid)
 		return
 	}
 	go func() {
 		select {
-		case <-r.finished:
+		case <-current.finished:
 		case <-time.After(stopGrace):
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if p.run == r {
-				engine.StopGoroutine(r.goid)
+			if p.run == current {
+				engine.StopGoroutine(current.goid)
 			}
 		}
 	}()
@@ -255,10 +255,10 @@ func (p *Panel) loop(firstErr chan<- error) {
 // false if a newer setting has superseded the run.
 func (p *Panel) runOnce() (err error, isCurrent bool) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &run{cancel: cancel, goid: engine.GoroutineID(), finished: make(chan struct{})}
+	current := &run{cancel: cancel, goid: engine.GoroutineID(), finished: make(chan struct{})}
 	p.mu.Lock()
 	isDropped := !p.isPending // by Interrupt, after the control had moved
-	p.run, r.interrupted, p.isPending = r, isDropped, false
+	p.run, current.isInterrupted, p.isPending = current, isDropped, false
 	p.mu.Unlock()
 	start := time.Now()
 	call, code, err := p.subject.currentRun()
@@ -269,11 +269,11 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	}
 	p.mu.Lock()
 	p.run = nil
-	close(r.finished)
-	engine.ResumeGoroutine(r.goid)
-	isFirst := p.runs == 0
-	if !r.superseded {
-		p.runs++
+	close(current.finished)
+	engine.ResumeGoroutine(current.goid)
+	isFirst := p.completedRuns == 0
+	if !current.isSuperseded {
+		p.completedRuns++
 	}
 	p.mu.Unlock()
 	cancel()
@@ -282,10 +282,10 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 		return nil, true
 	default:
 	}
-	if r.superseded {
+	if current.isSuperseded {
 		return nil, false
 	}
-	if r.interrupted {
+	if current.isInterrupted {
 		err = nil
 	}
 	var result, text, status string
@@ -293,11 +293,11 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 	case err != nil:
 		text, status = err.Error(), "failed"
 		result = `<p style="color:#b00">` + html.EscapeString(text) + `</p>`
-	case r.interrupted && isNil(value):
+	case current.isInterrupted && isNil(value):
 		result, text, status = `<p>interrupted before there was a result</p>`, "interrupted", "interrupted"
 	default:
 		status = fmt.Sprintf("%.2f s", time.Since(start).Seconds())
-		if r.interrupted {
+		if current.isInterrupted {
 			status = "interrupted: this is a partial result"
 		}
 		d := display.Render(value)
@@ -311,15 +311,16 @@ func (p *Panel) runOnce() (err error, isCurrent bool) {
 // statusInterval is the shortest time between two reports of a run in the status line.
 const statusInterval = 150 * time.Millisecond
 
-// call runs the subject. A panic is an error.
-func (p *Panel) call(ctx context.Context, f func(context.Context, func(stage.Event)) (any, error)) (v any, err error) {
+// call runs the subject with the given function. It returns a panic as an error.
+func (p *Panel) call(ctx context.Context,
+	runSubject func(context.Context, func(stage.Event)) (any, error)) (value any, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			v, err = nil, fmt.Errorf("%s", p.host.Explain(r))
+		if recovered := recover(); recovered != nil {
+			value, err = nil, fmt.Errorf("%s", p.host.Explain(recovered))
 		}
 	}()
 	var lastReport time.Time
-	return f(ctx, func(e stage.Event) {
+	return runSubject(ctx, func(e stage.Event) {
 		if now := time.Now(); now.Sub(lastReport) > statusInterval {
 			lastReport = now
 			p.setStatus(e.String())
@@ -356,17 +357,17 @@ func (p *Panel) showResult(result, text, code string, isFirst bool) {
 
 // resultHTML returns the HTML of displayed data.
 func resultHTML(d display.Data) string {
-	if h, ok := d.Data[display.MIMETypeHTML]; ok {
-		return fmt.Sprint(h)
+	if html, ok := d.Data[display.MIMETypeHTML]; ok {
+		return fmt.Sprint(html)
 	}
-	if b, ok := d.Data[display.MIMETypePNG].([]byte); ok {
-		return display.PNGImage(b)
+	if picture, ok := d.Data[display.MIMETypePNG].([]byte); ok {
+		return display.PNGImage(picture)
 	}
 	return plots.PreformattedHTML(strings.TrimSuffix(fmt.Sprint(d.Data[display.MIMETypeText]), "\n"))
 }
 
 // isNil reports whether a result is nil or a nil pointer.
 func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	return v == nil || r.Kind() == reflect.Pointer && r.IsNil()
+	reflected := reflect.ValueOf(v)
+	return v == nil || reflected.Kind() == reflect.Pointer && reflected.IsNil()
 }

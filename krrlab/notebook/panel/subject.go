@@ -19,7 +19,7 @@ import (
 // functionSubject is a Subject that calls a function of a cell.
 type functionSubject struct {
 	name     string // text by which the cell refers to the function
-	f        reflect.Value
+	function reflect.Value
 	takesCtx bool
 	hasError bool          // the last result is an error
 	options  *controlGroup // controls of the options
@@ -31,31 +31,32 @@ type functionSubject struct {
 // start, of type S, or from the defaults if start is nil. name is the text by which a cell refers to f. FunctionSubject
 // returns an error if f has another form, if S has no field with a control, or if start has another type.
 func FunctionSubject(f, start any, name string) (Subject, error) {
-	v := reflect.ValueOf(f)
+	function := reflect.ValueOf(f)
 	const want = "want a function such as func(o struct{N int `flag:\"n\" default:\"10\"`}) (value, error), or a " +
 		"*krrlab.Lab and the options of a stage"
-	if v.Kind() != reflect.Func || v.IsNil() || v.Type().IsVariadic() {
+	if function.Kind() != reflect.Func || function.IsNil() || function.Type().IsVariadic() {
 		return nil, fmt.Errorf("Explore of a value of type %T: %s", f, want)
 	}
-	t := v.Type()
-	s := &functionSubject{name: name, f: v}
-	s.takesCtx = t.NumIn() == 2 && t.In(0) == reflect.TypeFor[context.Context]()
-	s.hasError = t.NumOut() == 2 && t.Out(1) == reflect.TypeFor[error]()
-	if t.NumIn() != 1 && !s.takesCtx || t.NumOut() != 1 && !s.hasError || t.In(t.NumIn()-1).Kind() != reflect.Struct {
-		return nil, fmt.Errorf("Explore of a value of type %v: %s", t, want)
+	funcType := function.Type()
+	subject := &functionSubject{name: name, function: function}
+	subject.takesCtx = funcType.NumIn() == 2 && funcType.In(0) == reflect.TypeFor[context.Context]()
+	subject.hasError = funcType.NumOut() == 2 && funcType.Out(1) == reflect.TypeFor[error]()
+	if funcType.NumIn() != 1 && !subject.takesCtx || funcType.NumOut() != 1 && !subject.hasError ||
+		funcType.In(funcType.NumIn()-1).Kind() != reflect.Struct {
+		return nil, fmt.Errorf("Explore of a value of type %v: %s", funcType, want)
 	}
-	optionsType := t.In(t.NumIn() - 1)
+	optionsType := funcType.In(funcType.NumIn() - 1)
 	if len(fieldsWithControl(schema.WithoutDefaults(reflect.New(optionsType).Interface()))) == 0 {
 		return nil, fmt.Errorf("Explore: no field of %v has a tag flag, default or check: %s", optionsType, want)
 	}
-	switch s.start = reflect.Zero(optionsType); {
+	switch subject.start = reflect.Zero(optionsType); {
 	case start == nil:
 	case reflect.TypeOf(start) != optionsType:
 		return nil, fmt.Errorf("Explore of a function and a value of type %T: want its options, a %v", start, optionsType)
 	default:
-		s.start = reflect.ValueOf(start)
+		subject.start = reflect.ValueOf(start)
 	}
-	return s, nil
+	return subject, nil
 }
 
 // controls implements Subject.
@@ -74,35 +75,35 @@ func (s *functionSubject) isInterruptible() bool { return s.takesCtx }
 
 // currentRun implements Subject.
 func (s *functionSubject) currentRun() (func(context.Context, func(stage.Event)) (any, error), string, error) {
-	v, err := s.options.value()
+	options, err := s.options.value()
 	if err != nil {
 		return nil, "", err
 	}
-	code := s.name + "(" + literal(v) + ")"
+	code := s.name + "(" + literal(options) + ")"
 	if s.takesCtx {
-		code = s.name + "(ctx, " + literal(v) + ")"
+		code = s.name + "(ctx, " + literal(options) + ")"
 	}
 	if s.hasError {
 		code = "Must(" + code + ")"
 	}
-	if v.Type().Name() == "" { // literal then returns the fields only, which is no Go code
-		code = "// " + s.name + " with " + literal(v)
+	if options.Type().Name() == "" { // for such a type, literal returns only the fields, which is no Go code
+		code = "// " + s.name + " with " + literal(options)
 	}
-	full := reflect.New(s.start.Type()) // the options, which Complete fills with the defaults
-	full.Elem().Set(v)
-	if err := schema.Complete(full.Interface()); err != nil {
+	completed := reflect.New(s.start.Type()) // the options, which Complete fills with the defaults
+	completed.Elem().Set(options)
+	if err := schema.Complete(completed.Interface()); err != nil {
 		return nil, code, err
 	}
 	return func(ctx context.Context, _ func(stage.Event)) (any, error) {
-		in := []reflect.Value{full.Elem()}
+		arguments := []reflect.Value{completed.Elem()}
 		if s.takesCtx {
-			in = []reflect.Value{reflect.ValueOf(ctx), full.Elem()}
+			arguments = []reflect.Value{reflect.ValueOf(ctx), completed.Elem()}
 		}
-		out := s.f.Call(in)
-		if s.hasError && !out[1].IsNil() {
-			return out[0].Interface(), out[1].Interface().(error)
+		results := s.function.Call(arguments)
+		if s.hasError && !results[1].IsNil() {
+			return results[0].Interface(), results[1].Interface().(error)
 		}
-		return out[0].Interface(), nil
+		return results[0].Interface(), nil
 	}, code, nil
 }
 
@@ -128,9 +129,10 @@ func StageSubject(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error)
 	if lab == nil {
 		return nil, errors.New("Explore of a lab that is nil: look at the error of krrlab.New")
 	}
-	if v := reflect.ValueOf(s); v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
-		if r, ok := v.Elem().Interface().(stage.Runner); ok {
-			s = r
+	value := reflect.ValueOf(s)
+	if value.Kind() == reflect.Pointer && !value.IsNil() && value.Elem().Kind() == reflect.Struct {
+		if runner, ok := value.Elem().Interface().(stage.Runner); ok {
+			s = runner
 		}
 	}
 	if s != nil && reflect.ValueOf(s).Kind() != reflect.Struct {
@@ -142,9 +144,9 @@ func StageSubject(lab *krrlab.Lab, s stage.Runner, name string) (Subject, error)
 // hasPreconditioner reports whether the stage can depend on the preconditioner of the lab. Solve does, a stage of the
 // module does if its command has the flag --precond, and a stage that the user defined may.
 func (s *stageSubject) hasPreconditioner() bool {
-	for _, d := range krrlab.Stages() {
-		if s.stage != nil && reflect.TypeOf(d.Options) == reflect.TypeOf(s.stage) {
-			return slices.Contains(strings.Fields(d.Flags), "precond")
+	for _, described := range krrlab.Stages() {
+		if s.stage != nil && reflect.TypeOf(described.Options) == reflect.TypeOf(s.stage) {
+			return slices.Contains(strings.Fields(described.Flags), "precond")
 		}
 	}
 	return true
@@ -173,13 +175,13 @@ func (s *stageSubject) controls(p *Panel) (columns []*widget.Model, err error) {
 
 // openPreconditioner opens the choice of the kind of preconditioner and the controls of its options.
 func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
-	cfg := s.lab.Config()
-	s.configuredKind = stage.NameOf(cfg.Precond)
+	config := s.lab.Config()
+	s.configuredKind = stage.NameOf(config.Precond)
 	var names []string
-	for _, k := range stage.Kinds() {
-		wantsArgument := strings.HasSuffix(k.Name, ":") // as in process:COMMAND
-		if k.CheckKernel(cfg.Kernel) == nil && !wantsArgument {
-			names = append(names, k.Name)
+	for _, kind := range stage.Kinds() {
+		wantsArgument := strings.HasSuffix(kind.Name, ":") // as in process:COMMAND
+		if kind.CheckKernel(config.Kernel) == nil && !wantsArgument {
+			names = append(names, kind.Name)
 		}
 	}
 	if !slices.Contains(names, s.configuredKind) { // a user-defined one
@@ -192,7 +194,7 @@ func (s *stageSubject) openPreconditioner(p *Panel) (err error) {
 		}
 		p.requestRun()
 	}
-	// the callback of a control must not wait, and openOptions opens and closes controls
+	// The callback of a control must not wait, and openOptions opens and closes controls. So it runs in a goroutine.
 	s.kindChoice, err = p.openModel(widget.Spec{Kind: widget.Dropdown, Label: "preconditioner", Value: s.configuredKind,
 		Options: names, Width: "26em"}, func() { go kindChanged() })
 	if err != nil {
@@ -209,17 +211,18 @@ func (s *stageSubject) openOptions(p *Panel) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := s.kindChoice.Value().(string)
-	cfg := s.lab.Config()
-	start := cfg.Precond
+	config := s.lab.Config()
+	start := config.Precond
 	if name != s.configuredKind {
 		start = stage.KindNamed(name).Zero
 	}
 	hasOptions := reflect.TypeOf(start).Kind() == reflect.Struct
-	// Data replaces the functions in the options by values, which controls can show. It fails if one is user-defined.
-	if d, ok := start.(interface {
+	// Data replaces the functions in the options by values, which controls can show. Data returns an error if a
+	// function is user-defined.
+	if replacer, ok := start.(interface {
 		Data(kernel.Kernel) (stage.Preconditioner, error)
 	}); ok {
-		if data, err := d.Data(cfg.Kernel); err == nil {
+		if data, err := replacer.Data(config.Kernel); err == nil {
 			start = data
 		} else {
 			hasOptions = false
@@ -227,26 +230,26 @@ func (s *stageSubject) openOptions(p *Panel) error {
 	}
 	shown := start
 	n, _, _ := s.lab.Dims()
-	if settler, ok := start.(stage.Defaulter); ok {
+	if defaulter, ok := start.(stage.Defaulter); ok {
 		var err error
-		if shown, err = settler.WithDefaults(stage.Defaults{Kernel: cfg.Kernel, N: n, Lambda: cfg.Lambda,
-			S: krrlab.DefaultFeatures(n), LambdaP: cfg.Lambda}); err != nil {
+		if shown, err = defaulter.WithDefaults(stage.Defaults{Kernel: config.Kernel, N: n, Lambda: config.Lambda,
+			S: krrlab.DefaultFeatures(n), LambdaP: config.Lambda}); err != nil {
 			return err
 		}
 	}
-	old := s.precond
+	oldGroup := s.precond
 	s.precond = nil
 	children := []*widget.Model{s.kindChoice}
 	if hasOptions {
-		g, err := p.openControls(start, shown, n)
+		group, err := p.openControls(start, shown, n)
 		if err != nil {
 			return err
 		}
-		s.precond, children = g, append(children, g.controls...)
+		s.precond, children = group, append(children, group.controls...)
 	}
 	s.precondColumn.Change(func(spec *widget.Spec) { spec.Children = children })
-	if old != nil {
-		old.close()
+	if oldGroup != nil {
+		oldGroup.close()
 	}
 	return nil
 }
@@ -258,28 +261,28 @@ func (s *stageSubject) currentRun() (func(context.Context, func(stage.Event)) (a
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kindChoice != nil && (s.kindChoice.Value() != s.configuredKind || s.precond != nil && s.precond.isChanged()) {
-		v := reflect.ValueOf(stage.KindNamed(s.kindChoice.Value().(string)).Zero)
+		options := reflect.ValueOf(stage.KindNamed(s.kindChoice.Value().(string)).Zero)
 		if s.precond != nil {
 			var err error
-			if v, err = s.precond.value(); err != nil {
+			if options, err = s.precond.value(); err != nil {
 				return nil, "", err
 			}
 		}
-		precond = v.Interface().(stage.Preconditioner)
+		precond = options.Interface().(stage.Preconditioner)
 		lines = append(lines, fmt.Sprintf("other := Must(%s.With(func(c *krrlab.Config) { c.Precond = %s }))", name,
-			literal(v)))
+			literal(options)))
 		name = "other"
 	}
 	run := stage.Runner(nil)
 	if s.options == nil {
 		lines = append(lines, fmt.Sprintf("Must(%s.Solve(ctx))", name))
 	} else {
-		v, err := s.options.value()
+		options, err := s.options.value()
 		if err != nil {
 			return nil, "", err
 		}
-		run = v.Interface().(stage.Runner)
-		lines = append(lines, fmt.Sprintf("Must(%s.Run(ctx, %s))", name, literal(v)))
+		run = options.Interface().(stage.Runner)
+		lines = append(lines, fmt.Sprintf("Must(%s.Run(ctx, %s))", name, literal(options)))
 	}
 	return func(ctx context.Context, report func(stage.Event)) (any, error) {
 		lab, err := s.lab.With(func(c *krrlab.Config) {
@@ -292,8 +295,8 @@ func (s *stageSubject) currentRun() (func(context.Context, func(stage.Event)) (a
 			return nil, err
 		}
 		if run == nil {
-			sol, err := lab.Solve(ctx)
-			return sol, err
+			solution, err := lab.Solve(ctx)
+			return solution, err
 		}
 		return lab.Run(ctx, run)
 	}, strings.Join(lines, "\n"), nil

@@ -9,8 +9,8 @@
 // notebooks, with the modules @jupyter-widgets/base and @jupyter-widgets/controls. Version 1 is that of ipywidgets 6,
 // in Debian's Notebook 6, with the module jupyter-js-widgets. A front end of version 1 opens a comm of the target
 // jupyter.widget.version when it connects, and one of version 2 may open jupyter.widget.control; the set speaks the
-// version of the front end that connected last, and version 2 if none has told. Version 1 has no logarithmic slider; a
-// slider over a list of numbers replaces it.
+// version of the front end that connected last, and version 2 before any front end has connected. Version 1 has no
+// logarithmic slider; a slider over a list of numbers replaces it.
 //
 // Front ends cannot create models: comms that they open, apart from the two above, are closed. The number of models and
 // the size of messages are limited.

@@ -51,9 +51,9 @@ const logSteps = 10
 // logLabels returns the numbers of a FloatLogSlider as texts, for version 1 of the protocol.
 func (s *Spec) logLabels() (labels []string) {
 	low, high := math.Log10(s.Min), math.Log10(s.Max)
-	n := max(1, int(math.Round(logSteps*(high-low))))
-	for i := range n + 1 {
-		labels = append(labels, fmt.Sprintf("%.3g", math.Pow(10, low+(high-low)*float64(i)/float64(n))))
+	steps := max(1, int(math.Round(logSteps*(high-low))))
+	for i := range steps + 1 {
+		labels = append(labels, fmt.Sprintf("%.3g", math.Pow(10, low+(high-low)*float64(i)/float64(steps))))
 	}
 	return slices.Compact(labels)
 }
@@ -61,9 +61,9 @@ func (s *Spec) logLabels() (labels []string) {
 // logLabel returns the label whose number is closest to the value, on a logarithmic scale.
 func (s *Spec) logLabel() string {
 	value, _ := s.Value.(float64)
-	distance := func(label string) (d float64) {
-		_, _ = fmt.Sscan(label, &d)
-		return math.Abs(math.Log(d / value))
+	distance := func(label string) (number float64) {
+		_, _ = fmt.Sscan(label, &number)
+		return math.Abs(math.Log(number / value))
 	}
 	return slices.MinFunc(s.logLabels(), func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
 }
@@ -146,8 +146,8 @@ func (s *Spec) valueState(version int) map[string]any {
 		return map[string]any{"value": s.Value, "placeholder": s.Placeholder, "continuous_update": false}
 	case HBox, VBox:
 		children := []string{}
-		for _, c := range s.Children {
-			children = append(children, reference(c))
+		for _, child := range s.Children {
+			children = append(children, reference(child))
 		}
 		return map[string]any{"children": children}
 	}
@@ -272,8 +272,8 @@ func (m *Model) close() {
 		return
 	}
 	delete(m.set.models, m.id)
-	for _, c := range append(m.spec.Children, m.layout, m.style) {
-		c.close()
+	for _, child := range append(m.spec.Children, m.layout, m.style) {
+		child.close()
 	}
 	m.send("comm_close", map[string]any{"comm_id": m.id, "data": map[string]any{}}, nil)
 }

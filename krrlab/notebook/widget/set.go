@@ -9,7 +9,7 @@ import (
 
 // SendFunc publishes a message of a comm: comm_open, comm_msg or comm_close. It must not block and must not call the
 // Set.
-type SendFunc = func(typ string, content, metadata map[string]any)
+type SendFunc = func(messageType string, content, metadata map[string]any)
 
 // Set holds the models of a kernel. Its methods may be called from any goroutine. The zero Set is empty and ready.
 type Set struct {
@@ -20,7 +20,7 @@ type Set struct {
 
 // Targets of comms.
 const (
-	target        = "jupyter.widget"
+	widgetTarget  = "jupyter.widget"
 	versionTarget = "jupyter.widget.version" // version 1: the front end asks which of its versions the kernel wants
 	controlTarget = "jupyter.widget.control" // version 2: the front end asks for the states of all models
 )
@@ -70,7 +70,7 @@ func (s *Set) announce(m *Model) {
 		data = map[string]any{"state": data, "buffer_paths": []any{}}
 		metadata = map[string]any{"version": "2.1.0"}
 	}
-	m.send("comm_open", map[string]any{"comm_id": m.id, "target_name": target, "data": data}, metadata)
+	m.send("comm_open", map[string]any{"comm_id": m.id, "target_name": widgetTarget, "data": data}, metadata)
 }
 
 // Comms returns the open comms of a target, or of all targets if it is "", in the form of a comm_info_reply.
@@ -78,9 +78,9 @@ func (s *Set) Comms(targetName string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	comms := map[string]any{}
-	if targetName == "" || targetName == target {
+	if targetName == "" || targetName == widgetTarget {
 		for id := range s.models {
-			comms[id] = map[string]any{"target_name": target}
+			comms[id] = map[string]any{"target_name": widgetTarget}
 		}
 	}
 	return comms
@@ -88,7 +88,7 @@ func (s *Set) Comms(targetName string) map[string]any {
 
 // Receive handles a message of type comm_open, comm_msg or comm_close. reply publishes answers that concern no model of
 // the set. Messages that are too long, about no open model or with an invalid value have no effect.
-func (s *Set) Receive(typ string, content []byte, reply SendFunc) {
+func (s *Set) Receive(messageType string, content []byte, reply SendFunc) {
 	var message struct {
 		ID     string `json:"comm_id"`
 		Target string `json:"target_name"`
@@ -110,17 +110,17 @@ func (s *Set) Receive(typ string, content []byte, reply SendFunc) {
 	s.mu.Lock()
 	m, notify := s.models[message.ID], false
 	switch {
-	case typ == "comm_open" && message.Target == versionTarget:
+	case messageType == "comm_open" && message.Target == versionTarget:
 		s.version = 1
 		answer(map[string]any{"version": frontEndVersion1})
-	case typ == "comm_open" && message.Target == controlTarget:
+	case messageType == "comm_open" && message.Target == controlTarget:
 		s.version = 2
-	case typ == "comm_open":
+	case messageType == "comm_open":
 		reply("comm_close", map[string]any{"comm_id": message.ID, "data": map[string]any{}}, nil)
-	case typ == "comm_msg" && m == nil && message.Data.Method == "request_states":
+	case messageType == "comm_msg" && m == nil && message.Data.Method == "request_states":
 		answer(map[string]any{"method": "update_states", "states": s.states(), "buffer_paths": []any{}})
 	case m == nil:
-	case typ == "comm_close":
+	case messageType == "comm_close":
 		m.close()
 	case message.Data.Method == "request_state":
 		m.sendUpdate(m.state())

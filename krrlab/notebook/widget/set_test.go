@@ -18,15 +18,15 @@ type frontEnd struct {
 }
 
 // send keeps a message of the Set.
-func (f *frontEnd) send(typ string, content, metadata map[string]any) {
-	b := testkit.Must(json.Marshal(content))
-	f.sent = append(f.sent, fmt.Sprint(typ, " ", string(b), " ", metadata["version"]))
+func (f *frontEnd) send(messageType string, content, metadata map[string]any) {
+	encoded := testkit.Must(json.Marshal(content))
+	f.sent = append(f.sent, fmt.Sprint(messageType, " ", string(encoded), " ", metadata["version"]))
 }
 
-// tell sends the Set a message about a comm, and returns the messages that the Set then publishes.
-func (f *frontEnd) tell(typ, id, target, data string) []string {
+// deliver passes a message about a comm to the Set, and returns the messages that the Set then publishes.
+func (f *frontEnd) deliver(messageType, id, target, data string) []string {
 	f.sent = nil
-	f.set.Receive(typ, fmt.Appendf(nil, `{"comm_id":%q,"target_name":%q,"data":%s}`, id, target, data), f.send)
+	f.set.Receive(messageType, fmt.Appendf(nil, `{"comm_id":%q,"target_name":%q,"data":%s}`, id, target, data), f.send)
 	return f.sent
 }
 
@@ -43,11 +43,11 @@ func TestProtocolVersions(t *testing.T) {
 	} {
 		f := &frontEnd{t: t}
 		if version == 1 {
-			got := f.tell("comm_open", "v", "jupyter.widget.version", "{}")
+			got := f.deliver("comm_open", "v", "jupyter.widget.version", "{}")
 			if len(got) != 1 || !strings.Contains(got[0], `comm_msg {"comm_id":"v","data":{"version":"~2.1.0"}}`) {
 				t.Errorf("a front end that asks for the version is answered %q", got)
 			}
-			f.tell("comm_msg", "v", "", `{"validated":true}`)
+			f.deliver("comm_msg", "v", "", `{"validated":true}`)
 		}
 		f.sent = nil
 		number := testkit.Must(f.set.Open(Spec{Kind: FloatLogSlider, Label: "<x>", Value: 0.1, Min: 0.01, Max: 1}, f.send, nil))
@@ -58,12 +58,12 @@ func TestProtocolVersions(t *testing.T) {
 				t.Errorf("version %d: no %s in %s", version, part, messages)
 			}
 		}
-		f.tell("comm_msg", number.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"0.0126"}}`,
+		f.deliver("comm_msg", number.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"0.0126"}}`,
 			2: `{"method":"update","state":{"value":0.0126}}`}[version])
-		f.tell("comm_msg", choice.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"a"}}`,
+		f.deliver("comm_msg", choice.id, "", map[int]string{1: `{"method":"backbone","sync_data":{"value":"a"}}`,
 			2: `{"method":"update","state":{"index":0}}`}[version])
 		testkit.Equal(t, fmt.Sprintf("%v %v", number.Value(), choice.Value()), "0.0126 a")
-		if got := f.tell("comm_msg", number.id, "", `{"method":"request_state"}`); len(got) != 1 ||
+		if got := f.deliver("comm_msg", number.id, "", `{"method":"request_state"}`); len(got) != 1 ||
 			!strings.Contains(got[0], `"method":"update"`) || !strings.Contains(got[0], "0.0126") {
 			t.Errorf("the state that is asked for: %q", got)
 		}
@@ -79,8 +79,8 @@ func TestProtocolVersions(t *testing.T) {
 func TestRequestStates(t *testing.T) {
 	f := &frontEnd{t: t}
 	control := testkit.Must(f.set.Open(Spec{Kind: Text, Label: "x", Value: "abc"}, f.send, nil))
-	f.tell("comm_open", "c", "jupyter.widget.control", "{}")
-	got := f.tell("comm_msg", "c", "", `{"method":"request_states"}`)
+	f.deliver("comm_open", "c", "jupyter.widget.control", "{}")
+	got := f.deliver("comm_msg", "c", "", `{"method":"request_states"}`)
 	if len(got) != 1 || !strings.Contains(got[0], `"update_states"`) || !strings.Contains(got[0], control.id) ||
 		!strings.Contains(got[0], `"model_module":"@jupyter-widgets/controls"`) {
 		t.Errorf("the states are %q", got)
@@ -97,7 +97,7 @@ func TestRequestStates(t *testing.T) {
 func TestInvalidValues(t *testing.T) {
 	f := &frontEnd{t: t}
 	changes := 0
-	for _, c := range []struct {
+	for _, test := range []struct {
 		spec     Spec
 		accepted []string
 		value    any
@@ -112,26 +112,27 @@ func TestInvalidValues(t *testing.T) {
 		{Spec{Kind: Dropdown, Value: "a", Options: []string{"a", "b"}}, []string{`"b"`}, "b", []string{`"c"`, `1`}},
 		{Spec{Kind: HTML, Value: "<p>"}, nil, "<p>", []string{`"<script>"`}},
 	} {
-		m := testkit.Must(f.set.Open(c.spec, f.send, func() { changes++ }))
-		send := func(v string) {
-			f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":`+v+`,"min":-1e9,"_options_labels":["c"]}}`)
+		control := testkit.Must(f.set.Open(test.spec, f.send, func() { changes++ }))
+		sendValue := func(v string) {
+			f.deliver("comm_msg", control.id, "",
+				`{"method":"update","state":{"value":`+v+`,"min":-1e9,"_options_labels":["c"]}}`)
 		}
 		changes = 0
-		for _, v := range c.accepted {
-			send(v)
-			send(v) // the same value is no change
+		for _, v := range test.accepted {
+			sendValue(v)
+			sendValue(v) // the same value is no change
 		}
-		for _, v := range c.rejected {
-			send(v)
+		for _, v := range test.rejected {
+			sendValue(v)
 		}
-		testkit.Equal(t, m.Value(), c.value, c.spec.Kind)
-		testkit.Equal(t, changes, len(c.accepted), c.spec.Kind)
+		testkit.Equal(t, control.Value(), test.value, test.spec.Kind)
+		testkit.Equal(t, changes, len(test.accepted), test.spec.Kind)
 	}
 	clicks := 0
-	b := testkit.Must(f.set.Open(Spec{Kind: Button, Label: "Stop"}, f.send, func() { clicks++ }))
-	f.tell("comm_msg", b.id, "", `{"method":"custom","content":{"event":"click"}}`)
-	f.tell("comm_msg", b.id, "", `{"method":"custom","content":{"event":"hover"}}`)
-	f.tell("comm_msg", b.id, "", `{"method":"unknown"}`)
+	button := testkit.Must(f.set.Open(Spec{Kind: Button, Label: "Stop"}, f.send, func() { clicks++ }))
+	f.deliver("comm_msg", button.id, "", `{"method":"custom","content":{"event":"click"}}`)
+	f.deliver("comm_msg", button.id, "", `{"method":"custom","content":{"event":"hover"}}`)
+	f.deliver("comm_msg", button.id, "", `{"method":"unknown"}`)
 	testkit.Equal(t, clicks, 1)
 }
 
@@ -140,15 +141,15 @@ func TestInvalidValues(t *testing.T) {
 func TestFrontEndLimits(t *testing.T) {
 	f := &frontEnd{t: t}
 	for _, target := range []string{"jupyter.widget", "another", ""} {
-		got := f.tell("comm_open", "7", target, `{"state":{"_model_name":"IntSliderModel"}}`)
+		got := f.deliver("comm_open", "7", target, `{"state":{"_model_name":"IntSliderModel"}}`)
 		testkit.Equal(t, fmt.Sprint(got), `[comm_close {"comm_id":"7","data":{}} <nil>]`)
 	}
-	m := testkit.Must(f.set.Open(Spec{Kind: Text, Value: "kept"}, f.send, nil))
-	long := strings.Repeat("x", maxMessage)
-	f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":"a","other":"`+long+`"}}`)
-	f.tell("comm_msg", m.id, "", `{"method":"update","state":{"value":`)
-	f.tell("comm_msg", "unknown", "", `{"method":"update","state":{"value":"a"}}`)
-	testkit.Equal(t, m.Value(), "kept")
+	control := testkit.Must(f.set.Open(Spec{Kind: Text, Value: "kept"}, f.send, nil))
+	longText := strings.Repeat("x", maxMessage)
+	f.deliver("comm_msg", control.id, "", `{"method":"update","state":{"value":"a","other":"`+longText+`"}}`)
+	f.deliver("comm_msg", control.id, "", `{"method":"update","state":{"value":`)
+	f.deliver("comm_msg", "unknown", "", `{"method":"update","state":{"value":"a"}}`)
+	testkit.Equal(t, control.Value(), "kept")
 	var err error
 	opened := 0
 	for ; err == nil && opened < maxModels+1; opened++ {
@@ -157,8 +158,8 @@ func TestFrontEndLimits(t *testing.T) {
 	if err == nil || len(f.set.Comms("")) > maxModels {
 		t.Errorf("%d models are open, %v", opened, err)
 	}
-	f.tell("comm_close", m.id, "", "{}")
-	if f.set.Comms("")[m.id] != nil {
+	f.deliver("comm_close", control.id, "", "{}")
+	if f.set.Comms("")[control.id] != nil {
 		t.Error("a comm that the front end closes stays open")
 	}
 }
@@ -166,15 +167,15 @@ func TestFrontEndLimits(t *testing.T) {
 // TestLogLabels checks that the labels of a logarithmic slider in version 1 go from the smallest to the largest value,
 // in steps of a tenth of a decade.
 func TestLogLabels(t *testing.T) {
-	s := Spec{Kind: FloatLogSlider, Value: 3.1, Min: 0.001, Max: 1000}
-	labels := s.logLabels()
+	spec := Spec{Kind: FloatLogSlider, Value: 3.1, Min: 0.001, Max: 1000}
+	labels := spec.logLabels()
 	testkit.Equal(t, fmt.Sprint(len(labels), labels[0], labels[60]), fmt.Sprint(61, "0.001", "1e+03"))
-	testkit.Equal(t, s.logLabel(), "3.16")
-	for i, l := range labels {
+	testkit.Equal(t, spec.logLabel(), "3.16")
+	for i, label := range labels {
 		v := 0.0
-		_, _ = fmt.Sscan(l, &v)
+		_, _ = fmt.Sscan(label, &v)
 		if want := math.Pow(10, -3+0.1*float64(i)); math.Abs(v/want-1) > 5e-3 {
-			t.Errorf("label %d is %s, want %g", i, l, want)
+			t.Errorf("label %d is %s, want %g", i, label, want)
 		}
 	}
 }

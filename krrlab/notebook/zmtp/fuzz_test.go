@@ -13,20 +13,20 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// tape is a connection that reads from a Reader and discards what is written.
-type tape struct {
+// replayedConn is a connection that reads from a Reader and discards all written bytes.
+type replayedConn struct {
 	net.Conn
 	io.Reader
 }
 
-func (t *tape) Read(b []byte) (int, error)     { return t.Reader.Read(b) }
-func (*tape) Write(b []byte) (int, error)      { return len(b), nil }
-func (*tape) SetReadDeadline(time.Time) error  { return nil }
-func (*tape) SetWriteDeadline(time.Time) error { return nil }
+func (c *replayedConn) Read(b []byte) (int, error)     { return c.Reader.Read(b) }
+func (*replayedConn) Write(b []byte) (int, error)      { return len(b), nil }
+func (*replayedConn) SetReadDeadline(time.Time) error  { return nil }
+func (*replayedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// frameWithSize returns a frame with any declared size, followed by b.
-func frameWithSize(flags byte, size uint64, b string) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size), b...)
+// frameWithSize returns a frame with any declared size, followed by content.
+func frameWithSize(flags byte, size uint64, content string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size), content...)
 }
 
 // readyShort is a READY command whose only property ends after its name.
@@ -40,17 +40,17 @@ func FuzzHandshake(f *testing.F) {
 	f.Add(append(bytes.Clone(greeting[:]), frameWithSize(flagCommand, 1<<62, "")...))
 	f.Add(append(bytes.Clone(greeting[:]), "\x04\x0c\x05READY\x01A\xff\xff\xff\xff"...))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c := newConn(&tape{Reader: bytes.NewReader(b)}, routerLimits)
-		if err := c.handshake(properties{typ: "ROUTER"}, time.Hour); err == nil &&
-			!slices.Contains(peerTypes["ROUTER"], c.peer.typ) {
+	f.Fuzz(func(t *testing.T, received []byte) {
+		c := newConn(&replayedConn{Reader: bytes.NewReader(received)}, routerLimits)
+		if err := c.handshake(properties{socketType: "ROUTER"}, time.Hour); err == nil &&
+			!slices.Contains(peerTypes["ROUTER"], c.peer.socketType) {
 			t.Errorf("a router accepts the peer %+v", c.peer)
 		}
 	})
 }
 
-// FuzzFrames gives arbitrary bytes to the reader of messages. A message that it accepts must be within the limits, and
-// must be the same after it is written and read again.
+// FuzzFrames passes arbitrary bytes to Recv. A message that Recv accepts must be within the limits, and must be the
+// same after it is written and read again.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x01\x02ab\x00\x00"), 1000)
 	f.Add(frameWithSize(0, 1<<62, "a"), 1000)
@@ -59,21 +59,22 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x04\x07\x04PING\x00\x00\x00\x01a"), 100)
 	f.Add([]byte("\x00\x00"), 28)
 	f.Add([]byte("\x04\x02\x09A\x00\x01a"), 100)
-	f.Fuzz(func(t *testing.T, b []byte, limit int) {
-		c := Conn{r: bufio.NewReader(bytes.NewReader(b)), maxMessage: min(limit, 1<<20)}
+	f.Fuzz(func(t *testing.T, received []byte, limit int) {
+		c := Conn{reader: bufio.NewReader(bytes.NewReader(received)), maxMessage: min(limit, 1<<20)}
 		for {
-			m, err := c.Recv()
+			frames, err := c.Recv()
 			if err != nil {
 				return
 			}
-			if len(m) > maxFrames || messageSize(m) > limit {
-				t.Fatalf("%d frames, %d bytes, limit %d", len(m), messageSize(m), limit)
+			if len(frames) > maxFrames || messageSize(frames) > limit {
+				t.Fatalf("%d frames, %d bytes, limit %d", len(frames), messageSize(frames), limit)
 			}
-			var text bytes.Buffer
-			copyConn := Conn{r: bufio.NewReader(&text), w: bufio.NewWriter(&text), maxMessage: c.maxMessage}
-			testkit.OK(t, copyConn.Send(m...))
-			if got, err := copyConn.Recv(); err != nil || !slices.EqualFunc(got, m, bytes.Equal) {
-				t.Fatalf("%q, %v, want %q", got, err, m)
+			var buffer bytes.Buffer
+			copyConn := Conn{reader: bufio.NewReader(&buffer), writer: bufio.NewWriter(&buffer),
+				maxMessage: c.maxMessage}
+			testkit.OK(t, copyConn.Send(frames...))
+			if got, err := copyConn.Recv(); err != nil || !slices.EqualFunc(got, frames, bytes.Equal) {
+				t.Fatalf("%q, %v, want %q", got, err, frames)
 			}
 		}
 	})

@@ -10,8 +10,8 @@ import (
 
 // isOtherUser reports whether a connection comes from a process on this machine whose user is neither the current user,
 // nor root, nor allowed. It returns false if the user cannot be determined.
-func isOtherUser(rw net.Conn, allowedUID int) bool {
-	uid, ok := peerOwner(rw)
+func isOtherUser(conn net.Conn, allowedUID int) bool {
+	uid, ok := peerOwner(conn)
 	return ok && uid != 0 && uid != os.Getuid() && uid != allowedUID
 }
 
@@ -25,17 +25,18 @@ const (
 
 // peerOwner returns the ID of the user whose process has the other end of a TCP connection on this machine. It asks the
 // kernel by netlink. ok is false if the connection is not TCP or the kernel knows no such process.
-func peerOwner(rw net.Conn) (uid int, ok bool) {
-	src, isTCP := rw.RemoteAddr().(*net.TCPAddr)
+func peerOwner(conn net.Conn) (uid int, ok bool) {
+	remote, isTCP := conn.RemoteAddr().(*net.TCPAddr)
 	if !isTCP {
 		return 0, false
 	}
-	dst := rw.LocalAddr().(*net.TCPAddr)
+	local := conn.LocalAddr().(*net.TCPAddr)
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, netlinkSockDiag)
 	if err != nil {
 		return 0, false
 	}
 	defer syscall.Close(fd)
+	// The offsets are those of the fields in the structs, which follow a header of 16 bytes.
 	host, network := binary.NativeEndian, binary.BigEndian
 	request := make([]byte, diagRequest)
 	host.PutUint32(request, diagRequest)
@@ -43,16 +44,16 @@ func peerOwner(rw net.Conn) (uid int, ok bool) {
 	host.PutUint16(request[6:], syscall.NLM_F_REQUEST)
 	request[17] = syscall.IPPROTO_TCP
 	host.PutUint32(request[20:], ^uint32(0)) // connections in any state
-	network.PutUint16(request[24:], uint16(src.Port))
-	network.PutUint16(request[26:], uint16(dst.Port))
-	if srcIPv4, dstIPv4 := src.IP.To4(), dst.IP.To4(); srcIPv4 != nil && dstIPv4 != nil {
+	network.PutUint16(request[24:], uint16(remote.Port))
+	network.PutUint16(request[26:], uint16(local.Port))
+	if remoteIPv4, localIPv4 := remote.IP.To4(), local.IP.To4(); remoteIPv4 != nil && localIPv4 != nil {
 		request[16] = syscall.AF_INET
-		copy(request[28:], srcIPv4)
-		copy(request[44:], dstIPv4)
+		copy(request[28:], remoteIPv4)
+		copy(request[44:], localIPv4)
 	} else {
 		request[16] = syscall.AF_INET6
-		copy(request[28:], src.IP.To16())
-		copy(request[44:], dst.IP.To16())
+		copy(request[28:], remote.IP.To16())
+		copy(request[44:], local.IP.To16())
 	}
 	host.PutUint64(request[64:], ^uint64(0)) // no cookie
 	if syscall.Sendto(fd, request, 0, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}) != nil {
@@ -69,8 +70,8 @@ func peerOwner(rw net.Conn) (uid int, ok bool) {
 
 // OwnerOf returns the ID of the user that owns a file, for Options.Owner; 0, which is root, if it is unknown.
 func OwnerOf(info fs.FileInfo) int {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(s.Uid)
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
 	}
 	return 0
 }

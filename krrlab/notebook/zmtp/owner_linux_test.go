@@ -16,22 +16,23 @@ func dialAs(t *testing.T, uid int, addr string) net.Conn {
 		conn net.Conn
 		err  error
 	}
-	out := make(chan result)
+	results := make(chan result)
 	go func() {
 		runtime.LockOSThread()
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); e != 0 {
-			out <- result{nil, e}
+		_, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0))
+		if errno != 0 {
+			results <- result{nil, errno}
 			return
 		}
-		c, err := net.Dial("tcp", addr)
-		out <- result{c, err}
+		conn, err := net.Dial("tcp", addr)
+		results <- result{conn, err}
 	}()
-	r := <-out
-	if r.err != nil {
-		t.Skipf("cannot connect as another user: %v", r.err)
+	dialed := <-results
+	if dialed.err != nil {
+		t.Skipf("cannot connect as another user: %v", dialed.err)
 	}
-	t.Cleanup(func() { r.conn.Close() })
-	return r.conn
+	t.Cleanup(func() { dialed.conn.Close() })
+	return dialed.conn
 }
 
 // TestOtherUsersAreRefused connects as several users of the machine, and checks that only root and the owner of the
@@ -40,13 +41,13 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as another user")
 	}
-	s := listenEcho(t, Options{Owner: 1234})
-	for uid, accepted := range map[int]bool{0: true, 1234: true, 65534: false} {
-		c := dialAs(t, uid, s.Addr().String())
-		_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
-		_, _ = c.Write(greeting[:])
-		if n, err := c.Read(make([]byte, 64)); (n > 0) != accepted {
-			t.Errorf("user %d: %d bytes, %v", uid, n, err)
+	socket := listenEcho(t, Options{Owner: 1234})
+	for uid, isAccepted := range map[int]bool{0: true, 1234: true, 65534: false} {
+		conn := dialAs(t, uid, socket.Addr().String())
+		_ = conn.SetReadDeadline(time.Now().Add(3 * time.Minute))
+		_, _ = conn.Write(greeting[:])
+		if count, err := conn.Read(make([]byte, 64)); (count > 0) != isAccepted {
+			t.Errorf("user %d: %d bytes, %v", uid, count, err)
 		}
 	}
 }

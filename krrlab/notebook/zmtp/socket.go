@@ -18,17 +18,17 @@ import (
 
 // limits bounds the resources that a peer can use.
 type limits struct {
-	handshake time.Duration // maximum time of a handshake
-	write     time.Duration // maximum time in which a peer accepts no data
-	message   int           // maximum bytes of a message, including frameOverhead for each frame
-	trusted   int           // the same for a trusted peer
-	queue     int           // queued bytes above which a peer is dropped
-	peers     int           // maximum number of connections, including those in handshake
+	handshakeTime time.Duration // maximum time of a handshake
+	writeTime     time.Duration // maximum time in which a peer accepts no data
+	messageBytes  int           // maximum bytes of a message, including frameOverhead for each frame
+	trustedBytes  int           // maximum bytes of a message of a trusted peer
+	queueBytes    int           // queued bytes above which a peer is dropped
+	maxPeers      int           // maximum number of connections, including those in handshake
 }
 
 // routerLimits are the limits of a ROUTER.
-var routerLimits = limits{handshake: 30 * time.Second, write: 30 * time.Second, message: 1 << 20, trusted: 64 << 20,
-	queue: 256 << 20, peers: 128}
+var routerLimits = limits{handshakeTime: 30 * time.Second, writeTime: 30 * time.Second, messageBytes: 1 << 20,
+	trustedBytes: 64 << 20, queueBytes: 256 << 20, maxPeers: 128}
 
 // maxTopics is the maximum number of topics of a subscriber. Front ends subscribe to one, the empty topic.
 const maxTopics = 64
@@ -55,24 +55,24 @@ type Socket struct {
 	limits   limits
 	listener net.Listener
 
-	mu     sync.Mutex // guards peers and closed
-	peers  []*Peer    // oldest first
-	closed bool
+	mu       sync.Mutex // guards peers and isClosed
+	peers    []*Peer    // oldest first
+	isClosed bool
 
 	received atomic.Int64 // number of messages received so far
 }
 
 // Listen opens a socket at an address tcp://HOST:PORT or ipc://FILE.
-func Listen(address string, o Options) (*Socket, error) {
-	s := &Socket{options: o, limits: routerLimits}
+func Listen(address string, options Options) (*Socket, error) {
+	s := &Socket{options: options, limits: routerLimits}
 	switch {
-	case o.limits != nil:
-		s.limits = *o.limits
-	case o.Type == "REP": // heartbeats are small
-		s.limits.queue = 16 * maxCommand
+	case options.limits != nil:
+		s.limits = *options.limits
+	case options.Type == "REP": // heartbeats are small
+		s.limits.queueBytes = 16 * maxCommand
 		fallthrough
-	case o.Type == "XPUB":
-		s.limits.message = maxCommand
+	case options.Type == "XPUB":
+		s.limits.messageBytes = maxCommand
 	}
 	var err error
 	if s.listener, err = listen(splitAddress(address)); err != nil {
@@ -98,17 +98,17 @@ func listen(network, addr string) (net.Listener, error) {
 		return net.Listen(network, addr)
 	}
 	if info, err := os.Lstat(addr); err == nil && info.Mode().Type() == fs.ModeSocket {
-		if c, err := net.Dial(network, addr); err == nil {
-			c.Close()
+		if conn, err := net.Dial(network, addr); err == nil {
+			conn.Close()
 		} else {
 			os.Remove(addr)
 		}
 	}
-	l, err := net.Listen(network, addr)
+	listener, err := net.Listen(network, addr)
 	if err == nil {
 		err = os.Chmod(addr, 0o600)
 	}
-	return l, err
+	return listener, err
 }
 
 // Addr returns the address of the socket.
@@ -117,24 +117,24 @@ func (s *Socket) Addr() net.Addr { return s.listener.Addr() }
 // accept accepts connections until the socket is closed. An error of one connection does not end it.
 func (s *Socket) accept() {
 	for {
-		rw, err := s.listener.Accept()
+		netConn, err := s.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // out of file descriptors, or the connection was aborted
 			time.Sleep(10 * time.Millisecond)
-		case isOtherUser(rw, s.options.Owner) || !s.admit(rw):
-			rw.Close()
+		case isOtherUser(netConn, s.options.Owner) || !s.admit(netConn):
+			netConn.Close()
 		}
 	}
 }
 
 // admit starts to serve a connection, displacing another one if necessary. It returns false if there is no room or the
 // socket is closed.
-func (s *Socket) admit(rw net.Conn) bool {
+func (s *Socket) admit(netConn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.peers) >= s.limits.peers {
+	if len(s.peers) >= s.limits.maxPeers {
 		i := s.leastProtected()
 		if i < 0 {
 			return false
@@ -142,10 +142,10 @@ func (s *Socket) admit(rw net.Conn) bool {
 		s.peers[i].Close()
 		s.peers = slices.Delete(s.peers, i, i+1)
 	}
-	if s.closed {
+	if s.isClosed {
 		return false
 	}
-	p := &Peer{socket: s, conn: newConn(rw, s.limits), written: make(chan struct{})}
+	p := &Peer{socket: s, conn: newConn(netConn, s.limits), writerDone: make(chan struct{})}
 	p.wake = sync.NewCond(&p.mu)
 	s.peers = append(s.peers, p)
 	go p.serve()
@@ -162,7 +162,8 @@ func (s *Socket) leastProtected() (index int) {
 			index = i
 		}
 	}
-	if v := s.peers[index].protection.Load(); v == trusted || v > greeted && s.options.Type == "XPUB" {
+	protection := s.peers[index].protection.Load()
+	if protection == trusted || protection > greeted && s.options.Type == "XPUB" {
 		return -1
 	}
 	return index
@@ -194,7 +195,7 @@ func (s *Socket) Publish(frames [][]byte) {
 	s.forEachPeer(func(p *Peer) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if slices.ContainsFunc(p.topics, func(t []byte) bool { return bytes.HasPrefix(frames[0], t) }) {
+		if slices.ContainsFunc(p.topics, func(topic []byte) bool { return bytes.HasPrefix(frames[0], topic) }) {
 			p.enqueue(frames)
 		}
 	})
@@ -205,18 +206,18 @@ func (s *Socket) Publish(frames [][]byte) {
 func (s *Socket) Close(deadline time.Time) {
 	s.mu.Lock()
 	peers := s.peers
-	s.closed, s.peers = true, nil
+	s.isClosed, s.peers = true, nil
 	s.mu.Unlock()
 	s.listener.Close()
 	ctx, stop := context.WithDeadline(context.Background(), deadline)
 	defer stop()
 	for _, p := range peers {
 		p.mu.Lock()
-		p.closing = true
+		p.isClosing = true
 		p.wake.Broadcast()
 		p.mu.Unlock()
 		select {
-		case <-p.written:
+		case <-p.writerDone:
 		case <-ctx.Done():
 			p.Close()
 		}
@@ -236,13 +237,13 @@ type Peer struct {
 	socket     *Socket
 	conn       *Conn
 	protection atomic.Int64  // protection from displacement: 0, greeted or more
-	written    chan struct{} // closed when the writer has ended
+	writerDone chan struct{} // closed when the writer has ended
 
 	mu          sync.Mutex // guards the fields below
 	wake        *sync.Cond // signals a new message or the end
 	queue       [][][]byte // messages to be written
 	queuedBytes int        // size of the queue and of the message being written
-	closing     bool       // no more messages are accepted
+	isClosing   bool       // no more messages are accepted
 	topics      [][]byte   // subscribed prefixes
 }
 
@@ -253,35 +254,35 @@ func (p *Peer) Identity() string { return p.conn.peer.identity }
 // called from Options.Receive.
 func (p *Peer) Trust() {
 	p.protection.Store(trusted)
-	p.conn.maxMessage = p.socket.limits.trusted
+	p.conn.maxMessage = p.socket.limits.trustedBytes
 }
 
 // serve performs the handshake and receives messages until the connection ends.
 func (p *Peer) serve() {
 	defer p.remove()
-	o := &p.socket.options
-	if p.conn.handshake(properties{typ: o.Type}, p.socket.limits.handshake) != nil {
+	options := &p.socket.options
+	if p.conn.handshake(properties{socketType: options.Type}, p.socket.limits.handshakeTime) != nil {
 		return
 	}
 	p.protection.Store(greeted)
-	if o.Connected != nil {
-		o.Connected(p)
+	if options.Connected != nil {
+		options.Connected(p)
 	}
 	for {
-		m, err := p.conn.Recv()
+		frames, err := p.conn.Recv()
 		if err != nil {
 			return
 		}
 		if p.protection.Load() != trusted {
 			p.protection.Store(greeted + p.socket.received.Add(1))
 		}
-		switch o.Type {
+		switch options.Type {
 		case "XPUB":
-			p.subscribe(m)
+			p.subscribe(frames)
 		case "REP":
-			p.Send(m)
+			p.Send(frames)
 		default:
-			o.Receive(p, m)
+			options.Receive(p, frames)
 		}
 	}
 }
@@ -295,7 +296,7 @@ func (p *Peer) subscribe(frames [][]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	topic := frames[0][1:]
-	i := slices.IndexFunc(p.topics, func(t []byte) bool { return bytes.Equal(t, topic) })
+	i := slices.IndexFunc(p.topics, func(subscribed []byte) bool { return bytes.Equal(subscribed, topic) })
 	switch action := frames[0][0]; {
 	case action == 1 && len(p.topics) == maxTopics:
 		p.close()
@@ -310,7 +311,7 @@ func (p *Peer) subscribe(frames [][]byte) {
 // remove removes the peer from its socket and closes it.
 func (p *Peer) remove() {
 	p.socket.mu.Lock()
-	p.socket.peers = slices.DeleteFunc(p.socket.peers, func(q *Peer) bool { return q == p })
+	p.socket.peers = slices.DeleteFunc(p.socket.peers, func(other *Peer) bool { return other == p })
 	p.socket.mu.Unlock()
 	p.Close()
 }
@@ -325,10 +326,10 @@ func (p *Peer) Send(frames [][]byte) bool {
 
 // enqueue is Send for a caller that holds p.mu.
 func (p *Peer) enqueue(frames [][]byte) bool {
-	if p.queuedBytes > p.socket.limits.queue {
+	if p.queuedBytes > p.socket.limits.queueBytes {
 		p.close()
 	}
-	if p.closing || len(frames) == 0 {
+	if p.isClosing || len(frames) == 0 {
 		return false
 	}
 	p.queue = append(p.queue, frames)
@@ -346,11 +347,11 @@ func (p *Peer) Reply(frames [][]byte) {
 
 // writeQueue writes the queue to the connection, which it closes after the last message.
 func (p *Peer) writeQueue() {
-	defer close(p.written)
+	defer close(p.writerDone)
 	defer p.Close()
 	for {
 		p.mu.Lock()
-		for len(p.queue) == 0 && !p.closing {
+		for len(p.queue) == 0 && !p.isClosing {
 			p.wake.Wait()
 		}
 		if len(p.queue) == 0 {
@@ -379,7 +380,7 @@ func (p *Peer) Close() {
 
 // close is Close for a caller that holds p.mu.
 func (p *Peer) close() {
-	p.closing, p.queue = true, nil
+	p.isClosing, p.queue = true, nil
 	p.wake.Broadcast()
 	p.conn.Close()
 }

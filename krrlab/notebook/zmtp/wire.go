@@ -35,74 +35,74 @@ var (
 
 // Conn is a connection after its handshake. One goroutine can receive while another one sends.
 type Conn struct {
-	rw         net.Conn
-	r          *bufio.Reader
-	w          *bufio.Writer
+	netConn    net.Conn
+	reader     *bufio.Reader
+	writer     *bufio.Writer
 	maxMessage int        // largest size of a received message, in bytes
 	peer       properties // properties that the peer has sent
 }
 
 // newConn returns a connection before its handshake.
-func newConn(rw net.Conn, l limits) *Conn {
-	w := bufio.NewWriter(&deadlineWriter{rw, l.write})
-	return &Conn{rw: rw, r: bufio.NewReader(rw), w: w, maxMessage: l.message}
+func newConn(netConn net.Conn, l limits) *Conn {
+	writer := bufio.NewWriter(&deadlineWriter{netConn, l.writeTime})
+	return &Conn{netConn: netConn, reader: bufio.NewReader(netConn), writer: writer, maxMessage: l.messageBytes}
 }
 
-// Dial connects to a socket at address as a socket of type typ (DEALER, REQ or SUB) with the given identity. It is
-// intended for tests; real front ends have their own implementation. Received messages can be as large as those of
+// Dial connects to a socket at address as a socket of the given type (DEALER, REQ or SUB) with the given identity. It
+// is intended for tests; real front ends have their own implementation. Received messages can be as large as those of
 // trusted peers.
-func Dial(address, typ, identity string) (*Conn, error) {
-	rw, err := net.Dial(splitAddress(address))
+func Dial(address, socketType, identity string) (*Conn, error) {
+	netConn, err := net.Dial(splitAddress(address))
 	if err != nil {
 		return nil, fmt.Errorf("zmtp: %w", err)
 	}
-	c := newConn(rw, routerLimits)
-	c.maxMessage = routerLimits.trusted
-	if err := c.handshake(properties{typ, identity}, routerLimits.handshake); err != nil {
-		rw.Close()
+	c := newConn(netConn, routerLimits)
+	c.maxMessage = routerLimits.trustedBytes
+	if err := c.handshake(properties{socketType, identity}, routerLimits.handshakeTime); err != nil {
+		netConn.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
 // Close closes the connection.
-func (c *Conn) Close() error { return c.rw.Close() }
+func (c *Conn) Close() error { return c.netConn.Close() }
 
 // Send sends a message, one frame per argument.
 func (c *Conn) Send(frames ...[]byte) error {
-	for i, f := range frames {
+	for i, frame := range frames {
 		flags := byte(flagMore)
 		if i == len(frames)-1 {
 			flags = 0
 		}
-		c.writeFrame(flags, f)
+		c.writeFrame(flags, frame)
 	}
-	return c.w.Flush()
+	return c.writer.Flush()
 }
 
 // writeFrame writes a frame to the buffer, which keeps the first error until it is flushed.
 func (c *Conn) writeFrame(flags byte, body []byte) {
 	if len(body) <= 255 {
-		c.w.Write([]byte{flags, byte(len(body))})
+		c.writer.Write([]byte{flags, byte(len(body))})
 	} else {
-		c.w.Write(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, uint64(len(body))))
+		c.writer.Write(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, uint64(len(body))))
 	}
-	c.w.Write(body)
+	c.writer.Write(body)
 }
 
 // deadlineWriter writes to a connection. It fails if the peer accepts no data within the time limit.
 type deadlineWriter struct {
-	rw      net.Conn
+	netConn net.Conn
 	timeout time.Duration
 }
 
 // Write implements io.Writer.
 func (w *deadlineWriter) Write(b []byte) (n int, err error) {
 	for chunk := range slices.Chunk(b, writeChunk) {
-		if err := w.rw.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
+		if err := w.netConn.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 			return n, err
 		}
-		m, err := w.rw.Write(chunk)
+		m, err := w.netConn.Write(chunk)
 		if n += m; err != nil {
 			return n, err
 		}
@@ -112,7 +112,7 @@ func (w *deadlineWriter) Write(b []byte) (n int, err error) {
 
 // Recv returns the next message. It returns an error if the message exceeds the limits. Commands before or between the
 // frames are ignored, since they have no meaning in version 3.0.
-func (c *Conn) Recv() (m [][]byte, err error) {
+func (c *Conn) Recv() (frames [][]byte, err error) {
 	for remaining := c.maxMessage; ; { // bytes left for further frames
 		flags, body, err := c.readFrame(remaining - frameOverhead)
 		if err != nil {
@@ -125,11 +125,11 @@ func (c *Conn) Recv() (m [][]byte, err error) {
 			continue
 		}
 		remaining -= len(body) + frameOverhead
-		if m = append(m, body); len(m) > maxFrames {
+		if frames = append(frames, body); len(frames) > maxFrames {
 			return nil, errFrame
 		}
 		if flags&flagMore == 0 {
-			return m, nil
+			return frames, nil
 		}
 	}
 }
@@ -137,15 +137,15 @@ func (c *Conn) Recv() (m [][]byte, err error) {
 // readFrame reads a frame with at most maxSize bytes of content, or maxCommand bytes for a command. Memory grows with
 // the bytes that arrive.
 func (c *Conn) readFrame(maxSize int) (flags byte, body []byte, err error) {
-	var head [9]byte // the flags and a short size are read to its end, a long size to its start
-	if _, err := io.ReadFull(c.r, head[7:]); err != nil {
+	var head [9]byte // flags and a short size are read to the end of head, a long size to its start
+	if _, err := io.ReadFull(c.reader, head[7:]); err != nil {
 		return 0, nil, err
 	}
 	flags = head[7]
 	size := uint64(head[8])
 	if flags&flagLong != 0 {
 		head[0] = head[8]
-		if _, err := io.ReadFull(c.r, head[1:8]); err != nil {
+		if _, err := io.ReadFull(c.reader, head[1:8]); err != nil {
 			return 0, nil, err
 		}
 		size = binary.BigEndian.Uint64(head[:])
@@ -157,9 +157,9 @@ func (c *Conn) readFrame(maxSize int) (flags byte, body []byte, err error) {
 		size > uint64(maxSize) {
 		return 0, nil, errFrame
 	}
-	var b bytes.Buffer
-	_, err = io.CopyN(&b, c.r, int64(size))
-	return flags, b.Bytes(), err
+	var content bytes.Buffer
+	_, err = io.CopyN(&content, c.reader, int64(size))
+	return flags, content.Bytes(), err
 }
 
 // splitName splits the content of a command, or a property of a READY command, into the name and the remaining bytes.
@@ -173,11 +173,11 @@ func splitName(body []byte) (name string, value []byte, err error) {
 }
 
 // messageSize returns the number of bytes that a message counts against the limits.
-func messageSize(frames [][]byte) (n int) {
-	for _, f := range frames {
-		n += len(f) + frameOverhead
+func messageSize(frames [][]byte) (total int) {
+	for _, frame := range frames {
+		total += len(frame) + frameOverhead
 	}
-	return n
+	return total
 }
 
 // peerTypes lists, for each socket type, the types of peers that it can be connected to.
@@ -195,66 +195,67 @@ var greeting = func() [64]byte {
 
 // properties is the content of a READY command.
 type properties struct {
-	typ      string // type of the socket
-	identity string // name that the peer claims; can be ""
+	socketType string // type of the socket
+	identity   string // name that the peer claims; can be ""
 }
 
 // parseReady reads the properties in a READY command. Each consists of the length of the name in one byte, the name,
 // the length of the value in four bytes, and the value. Unknown names are skipped.
-func parseReady(b []byte) (r properties, err error) {
-	for len(b) > 0 {
-		name, value, err := splitName(b)
+func parseReady(remaining []byte) (ready properties, err error) {
+	for len(remaining) > 0 {
+		name, value, err := splitName(remaining)
 		if err != nil || name == "" || len(value) < 4 {
 			return properties{}, errCommand
 		}
-		n := binary.BigEndian.Uint32(value)
-		if b = value[4:]; uint64(n) > uint64(len(b)) {
+		length := binary.BigEndian.Uint32(value)
+		if remaining = value[4:]; uint64(length) > uint64(len(remaining)) {
 			return properties{}, errCommand
 		}
 		switch strings.ToLower(name) {
 		case "socket-type":
-			r.typ = string(b[:n])
+			ready.socketType = string(remaining[:length])
 		case "identity":
-			r.identity = string(b[:n])
+			ready.identity = string(remaining[:length])
 		}
-		b = b[n:]
+		remaining = remaining[length:]
 	}
-	return r, nil
+	return ready, nil
 }
 
-// command returns the READY command with the properties r.
-func (r properties) command() []byte {
-	b := []byte("\x05READY")
-	for _, p := range [][2]string{{"Socket-Type", r.typ}, {"Identity", r.identity}} {
-		b = append(append(b, byte(len(p[0]))), p[0]...)
-		b = append(binary.BigEndian.AppendUint32(b, uint32(len(p[1]))), p[1]...)
+// command returns the READY command with the properties.
+func (p properties) command() []byte {
+	encoded := []byte("\x05READY")
+	for _, property := range [][2]string{{"Socket-Type", p.socketType}, {"Identity", p.identity}} {
+		encoded = append(append(encoded, byte(len(property[0]))), property[0]...)
+		encoded = append(binary.BigEndian.AppendUint32(encoded, uint32(len(property[1]))), property[1]...)
 	}
-	return b
+	return encoded
 }
 
 // handshake exchanges greetings and READY commands with the peer. It fails if the types of the sockets do not match or
 // if the peer needs longer than limit.
 func (c *Conn) handshake(self properties, limit time.Duration) error {
-	if err := c.rw.SetReadDeadline(time.Now().Add(limit)); err != nil {
+	if err := c.netConn.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	c.w.Write(greeting[:])
-	if err := c.w.Flush(); err != nil {
+	c.writer.Write(greeting[:])
+	if err := c.writer.Flush(); err != nil {
 		return err
 	}
-	if start, err := c.r.Peek(1); err != nil || start[0] != greeting[0] { // other data may be shorter than a greeting
+	// The first byte is checked separately, because other data may be shorter than a greeting.
+	if start, err := c.reader.Peek(1); err != nil || start[0] != greeting[0] {
 		return errGreeting
 	}
 	var received [64]byte
-	if _, err := io.ReadFull(c.r, received[:]); err != nil {
+	if _, err := io.ReadFull(c.reader, received[:]); err != nil {
 		return err
 	}
-	// byte 9 ends the signature, byte 10 is the version, and bytes 12 to 31 are the name of the mechanism
+	// Byte 9 ends the signature, byte 10 is the version, and bytes 12 to 31 are the name of the mechanism.
 	if received[9]&1 != 1 || received[10] < 3 || !bytes.Equal(received[12:32], greeting[12:32]) {
 		return errGreeting
 	}
 	c.writeFrame(flagCommand, self.command())
-	if err := c.w.Flush(); err != nil {
+	if err := c.writer.Flush(); err != nil {
 		return err
 	}
 	flags, body, err := c.readFrame(maxCommand)
@@ -268,8 +269,8 @@ func (c *Conn) handshake(self properties, limit time.Duration) error {
 	if c.peer, err = parseReady(content); err != nil {
 		return err
 	}
-	if !slices.Contains(peerTypes[self.typ], c.peer.typ) {
-		return fmt.Errorf("zmtp: a socket of type %.20q, want one of %v", c.peer.typ, peerTypes[self.typ])
+	if !slices.Contains(peerTypes[self.socketType], c.peer.socketType) {
+		return fmt.Errorf("zmtp: a socket of type %.20q, want one of %v", c.peer.socketType, peerTypes[self.socketType])
 	}
-	return c.rw.SetReadDeadline(time.Time{})
+	return c.netConn.SetReadDeadline(time.Time{})
 }
