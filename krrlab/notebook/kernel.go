@@ -38,14 +38,14 @@ func ServeKernel(ctx context.Context, connectionFile string, o *Options) error {
 		return err
 	}
 	defer server.Close()
-	ended := make(chan struct{})
-	defer close(ended)
+	finished := make(chan struct{})
+	defer close(finished)
 	go func() {
 		for {
 			select {
 			case <-o.Interrupt:
 				server.Interrupt()
-			case <-ended:
+			case <-finished:
 				return
 			}
 		}

@@ -166,8 +166,8 @@ func commandCharacter(command string) string {
 		return char
 	}
 	char := html.UnescapeString("&" + command + ";")
-	if first, size := utf8.DecodeRuneInString(char); size < len(char) ||
-		!unicode.In(first, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
+	if firstRune, size := utf8.DecodeRuneInString(char); size < len(char) ||
+		!unicode.In(firstRune, unicode.Greek, unicode.Sm, unicode.Ps, unicode.Pe) {
 		return ""
 	}
 	return char

@@ -66,22 +66,22 @@ type field struct {
 // findField looks up a field of a struct by its path, which continues through pointers and elements of maps. If there
 // is no such field of the type typeName, exists is false.
 func findField(t reflect.Type, path, typeName string) *field {
-	found := &field{path: t.String() + "." + path, typeName: typeName}
+	result := &field{path: t.String() + "." + path, typeName: typeName}
 	for name := range strings.SplitSeq(path, ".") {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
 			t = t.Elem()
 		}
 		if t.Kind() != reflect.Struct {
-			return found
+			return result
 		}
 		structField, ok := t.FieldByName(name)
 		if !ok {
-			return found
+			return result
 		}
-		t, found.offset = structField.Type, structField.Offset
+		t, result.offset = structField.Type, structField.Offset
 	}
-	found.exists = t.String() == typeName
-	return found
+	result.exists = t.String() == typeName
+	return result
 }
 
 // available reports whether all fields of a feature exist with the expected types.

@@ -137,11 +137,11 @@ func (exp *exporter) addCell(name string, source NotebookCell) {
 // hoist adds variables to hoistedVars: those that declarations of the package use, and those that := declares together
 // with a hoisted one. It reports whether it has added a variable. The caller repeats hoist until it has not.
 func (exp *exporter) hoist() (added bool) {
-	for part := range exp.allParts() {
-		vars := declaredObjects(part)
+	for cellPart := range exp.allParts() {
+		vars := declaredObjects(cellPart)
 		isHoisted := slices.ContainsFunc(vars, func(obj types.Object) bool { return exp.hoistedVars[obj] })
-		if isDecl(part, token.CONST, token.TYPE, token.FUNC) {
-			vars, isHoisted = slices.Collect(maps.Values(part.Objects)), true
+		if isDecl(cellPart, token.CONST, token.TYPE, token.FUNC) {
+			vars, isHoisted = slices.Collect(maps.Values(cellPart.Objects)), true
 		}
 		for _, obj := range vars {
 			if v, ok := obj.(*types.Var); ok && isHoisted && !exp.hoistedVars[v] {
@@ -156,8 +156,8 @@ func (exp *exporter) hoist() (added bool) {
 func (exp *exporter) allParts() iter.Seq[engine.CellPart] {
 	return func(yield func(engine.CellPart) bool) {
 		for _, c := range exp.cells {
-			for _, part := range c.parts {
-				if !yield(part) {
+			for _, cellPart := range c.parts {
+				if !yield(cellPart) {
 					return
 				}
 			}
@@ -166,9 +166,9 @@ func (exp *exporter) allParts() iter.Seq[engine.CellPart] {
 }
 
 // declaredObjects returns the objects that a declaration or a := of a cell declares, without methods.
-func declaredObjects(part engine.CellPart) (objects []types.Object) {
+func declaredObjects(cellPart engine.CellPart) (objects []types.Object) {
 	var names []*ast.Ident
-	switch node := part.Node.(type) {
+	switch node := cellPart.Node.(type) {
 	case *ast.AssignStmt:
 		for _, target := range node.Lhs {
 			if ident, ok := target.(*ast.Ident); ok && node.Tok == token.DEFINE {
@@ -190,7 +190,7 @@ func declaredObjects(part engine.CellPart) (objects []types.Object) {
 		}
 	}
 	for _, ident := range names {
-		if obj := part.Objects[ident.Name]; obj != nil {
+		if obj := cellPart.Objects[ident.Name]; obj != nil {
 			objects = append(objects, obj)
 		}
 	}
@@ -198,8 +198,8 @@ func declaredObjects(part engine.CellPart) (objects []types.Object) {
 }
 
 // isDecl reports whether a part is a declaration that begins with one of the keywords.
-func isDecl(part engine.CellPart, keywords ...token.Token) bool {
-	switch d := part.Node.(type) {
+func isDecl(cellPart engine.CellPart, keywords ...token.Token) bool {
+	switch d := cellPart.Node.(type) {
 	case *ast.FuncDecl:
 		return slices.Contains(keywords, token.FUNC)
 	case *ast.GenDecl:
@@ -237,8 +237,8 @@ func (exp *exporter) write() error {
 // writeParts writes the parts of a cell: declarations of the package to exp.decls, and the others to exp.main.
 func (exp *exporter) writeParts(c exportedCell) error {
 	end, declarations := 0, "" // end is the offset in the code up to which it was written
-	for i, part := range c.parts {
-		for name, obj := range part.Objects {
+	for i, cellPart := range c.parts {
+		for name, obj := range cellPart.Objects {
 			if err := exp.addObject(name, obj); err != nil {
 				return err
 			}
@@ -248,12 +248,12 @@ func (exp *exporter) writeParts(c exportedCell) error {
 			limit = c.parts[i+1].Start
 		}
 		// The rest of the line after a part belongs to it, and the lines before the next part to that one.
-		leading, trailing := strings.TrimPrefix(c.code[end:part.Start], "\n"), c.code[part.End:limit]
+		leading, trailing := strings.TrimPrefix(c.code[end:cellPart.Start], "\n"), c.code[cellPart.End:limit]
 		if lineEnd := strings.IndexByte(trailing, '\n'); lineEnd >= 0 && !isLast {
 			trailing = trailing[:lineEnd]
 		}
-		end = part.End + len(trailing)
-		converted, err := exp.convert(c, part)
+		end = cellPart.End + len(trailing)
+		converted, err := exp.convert(c, cellPart)
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (exp *exporter) writeParts(c exportedCell) error {
 			if converted.isPackage {
 				format = "\n//line %s:%d\n"
 			}
-			leading, trailing = fmt.Sprintf(format, c.name, 1+strings.Count(c.code[:part.Start], "\n")), ""
+			leading, trailing = fmt.Sprintf(format, c.name, 1+strings.Count(c.code[:cellPart.Start], "\n")), ""
 		}
 		if text := leading + converted.text + trailing + "\n"; converted.isPackage {
 			declarations += text
@@ -320,10 +320,10 @@ type programPart struct {
 
 // convert returns a part of a cell in the form that it has in the program. It returns an error if the part cannot be a
 // part of a program.
-func (exp *exporter) convert(c exportedCell, part engine.CellPart) (converted programPart, err error) {
-	converted = programPart{text: c.code[part.Start:part.End],
-		isPackage: isDecl(part, token.CONST, token.TYPE, token.FUNC)}
-	objects := declaredObjects(part)
+func (exp *exporter) convert(c exportedCell, cellPart engine.CellPart) (converted programPart, err error) {
+	converted = programPart{text: c.code[cellPart.Start:cellPart.End],
+		isPackage: isDecl(cellPart, token.CONST, token.TYPE, token.FUNC)}
+	objects := declaredObjects(cellPart)
 	isNew := func(obj types.Object) bool { return !exp.declaredVars[obj] && exp.builtIns[obj.Name()] != obj }
 	declares := slices.ContainsFunc(objects, isNew)
 	isHoisted := slices.ContainsFunc(objects, func(obj types.Object) bool { return exp.hoistedVars[obj] })
@@ -333,7 +333,7 @@ func (exp *exporter) convert(c exportedCell, part engine.CellPart) (converted pr
 		}
 		exp.declaredVars[obj] = true
 	}
-	switch node := part.Node.(type) {
+	switch node := cellPart.Node.(type) {
 	case *ast.AssignStmt:
 		if len(objects) > 0 && (isHoisted || !declares) {
 			converted.text = strings.Replace(converted.text, ":=", "=", 1)
@@ -345,7 +345,7 @@ func (exp *exporter) convert(c exportedCell, part engine.CellPart) (converted pr
 	case *ast.GenDecl:
 		switch {
 		case node.Tok == token.VAR && isHoisted:
-			return programPart{text: converted.text, isPackage: true}, checkHoisted(part, objects)
+			return programPart{text: converted.text, isPackage: true}, checkHoisted(cellPart, objects)
 		case node.Tok == token.IMPORT && c.isCompiled:
 			converted.text = asComment(converted.text)
 		case node.Tok == token.IMPORT:
@@ -353,7 +353,7 @@ func (exp *exporter) convert(c exportedCell, part engine.CellPart) (converted pr
 			exp.addUnnamedImports(node)
 		}
 	case *ast.ExprStmt:
-		converted.text = expressionText(converted.text, node.X, part)
+		converted.text = expressionText(converted.text, node.X, cellPart)
 	}
 	return converted, err
 }
@@ -369,8 +369,8 @@ func (exp *exporter) variableDecl(obj types.Object) string {
 }
 
 // checkHoisted returns an error if a declaration of hoisted variables uses functions or other variables.
-func checkHoisted(part engine.CellPart, hoisted []types.Object) error {
-	for name, obj := range part.Objects {
+func checkHoisted(cellPart engine.CellPart, hoisted []types.Object) error {
+	for name, obj := range cellPart.Objects {
 		_, isVar := obj.(*types.Var)
 		_, isFunc := obj.(*types.Func)
 		if isFunc || isVar && !slices.Contains(hoisted, obj) {
@@ -395,10 +395,10 @@ func (exp *exporter) addUnnamedImports(decl *ast.GenDecl) {
 
 // expressionText returns the statement for an expression, which is a part of a cell: it shows the value if the cell
 // does, or else only uses the value.
-func expressionText(text string, expr ast.Expr, part engine.CellPart) string {
+func expressionText(text string, expr ast.Expr, cellPart engine.CellPart) string {
 	_, isCall := ast.Unparen(expr).(*ast.CallExpr)
-	switch count := len(part.ShownTypes); {
-	case count > 0 && (part.ShowsCall || count > 1) && types.Identical(part.ShownTypes[count-1], errorType):
+	switch count := len(cellPart.ShownTypes); {
+	case count > 0 && (cellPart.ShowsCall || count > 1) && types.Identical(cellPart.ShownTypes[count-1], errorType):
 		return "showOrFail(" + text + ")"
 	case count > 0:
 		return "showLast(" + text + ")"

@@ -39,12 +39,12 @@ func (s *Session) describe(head string) (text string, ok bool) {
 	if atCursor == nil {
 		return "", false
 	}
-	last := len(atCursor.Path) - 1 // index of the name at the cursor
-	candidates := []ast.Expr{atCursor.Path[last].(*ast.Ident)}
-	if sel, ok := atCursor.Path[last-1].(*ast.SelectorExpr); ok {
+	nameIndex := len(atCursor.Path) - 1 // the name at the cursor
+	candidates := []ast.Expr{atCursor.Path[nameIndex].(*ast.Ident)}
+	if sel, ok := atCursor.Path[nameIndex-1].(*ast.SelectorExpr); ok {
 		candidates[0] = sel
 	}
-	for i, node := range slices.Backward(atCursor.Path[:last]) {
+	for i, node := range slices.Backward(atCursor.Path[:nameIndex]) {
 		switch node := node.(type) {
 		case *ast.CallExpr:
 			if node.Fun != atCursor.Path[i+1] {

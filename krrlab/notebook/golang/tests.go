@@ -127,8 +127,8 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 // with needed statements.
 func (exp *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerunCells []string, err error) {
 	latest := map[string]types.Object{} // last object of each name
-	for part := range exp.allParts() {
-		for _, obj := range declaredObjects(part) {
+	for cellPart := range exp.allParts() {
+		for _, obj := range declaredObjects(cellPart) {
 			latest[obj.Name()] = obj
 		}
 	}
@@ -146,12 +146,13 @@ func (exp *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerunCell
 	}
 	isKept := exp.neededParts(needed, latest)
 	for i, c := range exp.cells {
-		exp.cells[i].parts = slices.DeleteFunc(c.parts, func(part engine.CellPart) bool { return !isKept[part.Node] })
-		for _, part := range exp.cells[i].parts {
-			if _, isStatement := part.Node.(ast.Stmt); isStatement && !slices.Contains(rerunCells, c.name) {
+		exp.cells[i].parts = slices.DeleteFunc(c.parts,
+			func(cellPart engine.CellPart) bool { return !isKept[cellPart.Node] })
+		for _, cellPart := range exp.cells[i].parts {
+			if _, isStatement := cellPart.Node.(ast.Stmt); isStatement && !slices.Contains(rerunCells, c.name) {
 				rerunCells = append(rerunCells, c.name)
 			}
-			if err := useLatest(c.name, part, latest); err != nil {
+			if err := useLatest(c.name, cellPart, latest); err != nil {
 				return nil, err
 			}
 		}
@@ -165,12 +166,12 @@ func (exp *exporter) neededParts(needed objectSet, latest map[string]types.Objec
 	isKept := map[ast.Node]bool{}
 	for isChanged := true; isChanged; { // until the parts found so far need no others
 		isChanged = false
-		for part := range exp.allParts() {
-			if isKept[part.Node] || !isNeeded(part, needed) {
+		for cellPart := range exp.allParts() {
+			if isKept[cellPart.Node] || !isNeeded(cellPart, needed) {
 				continue
 			}
-			isKept[part.Node], isChanged = true, true
-			for name := range part.Objects {
+			isKept[cellPart.Node], isChanged = true, true
+			for name := range cellPart.Objects {
 				if obj := latest[name]; obj != nil {
 					needed[obj] = true
 				}
@@ -182,26 +183,26 @@ func (exp *exporter) neededParts(needed objectSet, latest map[string]types.Objec
 
 // useLatest replaces the objects of a part by the last ones of their names. It returns an error if the part is a
 // statement of the given cell and uses a variable that was declared again.
-func useLatest(cell string, part engine.CellPart, latest map[string]types.Object) error {
-	_, isStatement := part.Node.(ast.Stmt)
-	for name, obj := range part.Objects {
+func useLatest(cell string, cellPart engine.CellPart, latest map[string]types.Object) error {
+	_, isStatement := cellPart.Node.(ast.Stmt)
+	for name, obj := range cellPart.Objects {
 		latestObject := cmp.Or(latest[name], obj)
 		if _, isVar := obj.(*types.Var); isVar && isStatement && obj != latestObject {
 			return fmt.Errorf("%s uses the %s of before it was declared again: run %[1]s again, or give one of them "+
 				"another name", cell, name)
 		}
-		part.Objects[name] = latestObject
+		cellPart.Objects[name] = latestObject
 	}
 	return nil
 }
 
 // isNeeded reports whether a part of a cell is needed because it declares a needed object, is a method of a needed
 // type, or is a statement that mentions a needed variable. Imports are needed.
-func isNeeded(part engine.CellPart, needed objectSet) bool {
-	objects := declaredObjects(part)
-	switch node := part.Node.(type) {
+func isNeeded(cellPart engine.CellPart, needed objectSet) bool {
+	objects := declaredObjects(cellPart)
+	switch node := cellPart.Node.(type) {
 	case ast.Stmt:
-		for _, obj := range part.Objects {
+		for _, obj := range cellPart.Objects {
 			if _, isVar := obj.(*types.Var); isVar {
 				objects = append(objects, obj)
 			}
@@ -209,9 +210,9 @@ func isNeeded(part engine.CellPart, needed objectSet) bool {
 	case *ast.FuncDecl:
 		if node.Recv != nil {
 			name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(node.Recv.List[0].Type), "*"), "[")
-			objects = append(objects, part.Objects[name])
+			objects = append(objects, cellPart.Objects[name])
 		}
 	}
-	return isDecl(part, token.IMPORT) ||
+	return isDecl(cellPart, token.IMPORT) ||
 		slices.ContainsFunc(objects, func(obj types.Object) bool { return needed[obj] })
 }

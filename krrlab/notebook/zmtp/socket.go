@@ -311,7 +311,7 @@ func (p *Peer) subscribe(frames [][]byte) {
 // remove removes the peer from its socket and closes it.
 func (p *Peer) remove() {
 	p.socket.mu.Lock()
-	p.socket.peers = slices.DeleteFunc(p.socket.peers, func(other *Peer) bool { return other == p })
+	p.socket.peers = slices.DeleteFunc(p.socket.peers, func(peer *Peer) bool { return peer == p })
 	p.socket.mu.Unlock()
 	p.Close()
 }

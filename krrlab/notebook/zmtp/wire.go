@@ -201,7 +201,7 @@ type properties struct {
 
 // parseReady reads the properties in a READY command. Each consists of the length of the name in one byte, the name,
 // the length of the value in four bytes, and the value. Unknown names are skipped.
-func parseReady(remaining []byte) (ready properties, err error) {
+func parseReady(remaining []byte) (props properties, err error) {
 	for len(remaining) > 0 {
 		name, value, err := splitName(remaining)
 		if err != nil || name == "" || len(value) < 4 {
@@ -213,13 +213,13 @@ func parseReady(remaining []byte) (ready properties, err error) {
 		}
 		switch strings.ToLower(name) {
 		case "socket-type":
-			ready.socketType = string(remaining[:length])
+			props.socketType = string(remaining[:length])
 		case "identity":
-			ready.identity = string(remaining[:length])
+			props.identity = string(remaining[:length])
 		}
 		remaining = remaining[length:]
 	}
-	return ready, nil
+	return props, nil
 }
 
 // command returns the READY command with the properties.
