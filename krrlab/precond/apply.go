@@ -45,7 +45,7 @@ type application struct {
 	v             []float64         // t×s: ZᵀR, then (ZᵀZ+λ_pI)⁻¹ZᵀR
 	u             []float64         // t×s: the intermediate result of solveInner, L⁻¹v or (Σ²+λ_pI)⁻¹Vᵀv
 	projection    []float64         // t×s: ZᵀM⁻¹R, if M⁻¹R is corrected
-	dense         []float64         // contiguous copy of dst, if dst is strided and distributed
+	contiguousDst []float64         // copy of dst without gaps, if dst is strided and distributed
 	counts        []int             // the number of entries of an n×t matrix on each rank
 	workers       []scratch
 
@@ -63,7 +63,7 @@ type scratch struct {
 
 // bytes returns the size of the scratch memory.
 func (a *application) bytes() int64 {
-	words := cap(a.sums) + cap(a.v) + cap(a.u) + cap(a.projection) + cap(a.dense)
+	words := cap(a.sums) + cap(a.v) + cap(a.u) + cap(a.projection) + cap(a.contiguousDst)
 	for _, worker := range a.workers {
 		words += cap(worker.rt) + cap(worker.out) + int(worker.simd.Bytes()/8)
 	}
@@ -143,8 +143,8 @@ func (a *application) trsm(_, b int) {
 // product. The caller passes it to release after use.
 func (w *Woodbury) start(dst, r *mat.Dense, kind product) *application {
 	n, t := r.Dims()
-	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
-		panic(fmt.Sprintf("precond: %d×%d into %d×%d for order %d", n, t, dn, dt, w.n))
+	if dstRows, dstColumns := dst.Dims(); n != w.n || dstRows != n || dstColumns != t {
+		panic(fmt.Sprintf("precond: %d×%d into %d×%d for order %d", n, t, dstRows, dstColumns, w.n))
 	}
 	w.mu.Lock()
 	var a *application
@@ -211,11 +211,11 @@ func (a *application) firstFactor(_, b int) {
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: a.u[c0:]}
 	if a.w.form == FormLInv {
-		x := a.w.linv.rows[b]
-		if x == nil {
+		data := a.w.linv.rows[b]
+		if data == nil {
 			return
 		}
-		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(a.w.linv.stride, c1), Data: x}
+		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: cmp.Or(a.w.linv.stride, c1), Data: data}
 		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: a.v}
 		if a.hasAssembly {
 			for row := range t {
@@ -249,11 +249,11 @@ func (a *application) secondFactor(worker, b int) {
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: a.v[c0:]}
 	if a.w.form == FormLInv { // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
-		x := a.w.linv.columns[b]
+		data := a.w.linv.columns[b]
 		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: a.u[c0:]}
-		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(a.w.linv.stride, c1-c0), Data: x}
+		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: cmp.Or(a.w.linv.stride, c1-c0), Data: data}
 		switch {
-		case x == nil:
+		case data == nil:
 		case a.hasAssembly:
 			for row := range t {
 				clear(a.v[row*s+c0 : row*s+c1])

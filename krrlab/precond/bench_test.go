@@ -51,7 +51,7 @@ func BenchmarkSolveTo(b *testing.B) {
 	for _, form := range forms[:3] {
 		w := buildForm(b, z, 0.1, form)
 		for _, columns := range []int{1, 10, 26} {
-			r, x := gaussianMatrix(1, benchN, columns), mat.NewDense(benchN, columns, nil)
+			r, x := normalMatrix(1, benchN, columns), mat.NewDense(benchN, columns, nil)
 			b.Run(fmt.Sprintf("%v/t=%d", form, columns), func(b *testing.B) {
 				testkit.BenchmarkFloor(b, 8*benchS*(benchN+benchS), 0, float64(columns)*2*benchS*(2*benchN+benchS),
 					func() error {
@@ -71,7 +71,7 @@ func BenchmarkInnerSolve(b *testing.B) {
 		for _, form := range []precond.Form{precond.FormL, precond.FormLInv} {
 			w := buildForm(b, z, 0.1, form)
 			for _, columns := range []int{1, 10} {
-				r, x := gaussianMatrix(1, 1, columns), mat.NewDense(1, columns, nil)
+				r, x := normalMatrix(1, 1, columns), mat.NewDense(1, columns, nil)
 				b.Run(fmt.Sprintf("s=%d/t=%d/%v", s, columns, form), func(b *testing.B) {
 					for b.Loop() {
 						_ = w.SolveTo(context.Background(), x, r)

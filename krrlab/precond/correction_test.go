@@ -76,8 +76,8 @@ func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP fl
 	}
 	var u, draws, zTrans, mr, r mat.Dense
 	svd.UTo(&u)
-	draws.Mul(z, gaussianMatrix(3, s, drawCount))
-	noise := gaussianMatrix(4, n, drawCount)
+	draws.Mul(z, normalMatrix(3, s, drawCount))
+	noise := normalMatrix(4, n, drawCount)
 	noise.Scale(math.Sqrt(lambdaP), noise)
 	draws.Add(&draws, noise)
 	zTrans.Mul(z.T(), &draws)
@@ -88,16 +88,16 @@ func quadraticError(t *testing.T, m pcg.Preconditioner, z *mat.Dense, lambdaP fl
 	x := solve(t, m, &r)
 	var inside, outside mat.Dense
 	for range 2 { // the second pass removes rounding errors of the first
-		var c, p mat.Dense
+		var coefficients, projection mat.Dense
 		if outside.IsEmpty() {
 			outside.CloneFrom(&r)
 		}
-		c.Mul(u.T(), &outside)
+		coefficients.Mul(u.T(), &outside)
 		if inside.IsEmpty() {
-			inside.CloneFrom(&c)
+			inside.CloneFrom(&coefficients)
 		}
-		p.Mul(&u, &c)
-		outside.Sub(&outside, &p)
+		projection.Mul(&u, &coefficients)
+		outside.Sub(&outside, &projection)
 	}
 	for j := range 2 * drawCount {
 		want := math.Pow(mat.Norm(outside.ColView(j), 2), 2) / lambdaP

@@ -15,11 +15,11 @@ import (
 // extendRows is the order of the blocks in which Extend recovers ZᵀZ from the factor.
 const extendRows = 128
 
-// Extend returns ZZᵀ+λ_pI for z, whose first rows are those of w, with the λ_p and the form of w. For FormL and
-// FormLInv the cost is ms² + 2s³ flops for m new rows: ZᵀZ of the other rows is recovered from the factor of w, with a
-// relative error of s·2⁻⁵³ in ZᵀZ+λ_pI, times the condition number of L. For other forms, and on several ranks, Extend
-// calls New, at the cost of New. The result has the same bits for any number of threads. Extend returns the errors of
-// New, and panics if z has fewer rows than w or another number of columns.
+// Extend returns ZZᵀ+λ_pI for z, whose first rows must be the rows from which w was computed, with the λ_p and the form
+// of w. For FormL and FormLInv the cost is ms² + 2s³ flops for m new rows: ZᵀZ of the earlier rows is recovered from
+// the factor of w, with a relative error of s·2⁻⁵³ in ZᵀZ+λ_pI, times the condition number of L. For other forms, and
+// on several ranks, Extend calls New, at the cost of New. The result has the same bits for any number of threads.
+// Extend returns the errors of New, and panics if z has fewer rows than w or another number of columns.
 func (w *Woodbury) Extend(ctx context.Context, z *points.Dense32) (*Woodbury, error) {
 	if z.N < w.distribution.count || z.D != w.s {
 		panic(fmt.Sprintf("precond: %d×%d features extended to %d×%d", w.distribution.count, w.s, z.N, z.D))

@@ -18,7 +18,7 @@ func TestExtend(t *testing.T) {
 		const n, lambdaP = 230, 1e-3
 		for seed := range uint64(2) {
 			z, z64 := decayingFeatures(11+seed, n, 60, 0.9)
-			x, m := gaussianMatrix(12, n, 3), denseM(z64, lambdaP)
+			x, m := normalMatrix(12, n, 3), denseM(z64, lambdaP)
 			for _, form := range forms {
 				var got [2]*mat.Dense
 				var w *precond.Woodbury

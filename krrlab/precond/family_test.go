@@ -28,7 +28,7 @@ func TestRidgeFamily(t *testing.T) {
 	lambdas := []float64{1e-3, 0.1, 5, 1e3}
 	family := testkit.Must(buildForm(t, z, 1, precond.FormEigen).WithLambdas(lambdas))
 	cols := []int{2, 0, 3, 3}
-	r := gaussianMatrix(5, n, len(cols))
+	r := normalMatrix(5, n, len(cols))
 	got := mat.NewDense(n, len(cols), nil)
 	testkit.OK(t, family.SolveColumnsTo(t.Context(), got, r, cols))
 	for j, c := range cols {

@@ -59,11 +59,12 @@ func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 
 // NewFromGram is New for a ZᵀZ that has been computed already. It does not change g, and ignores Options.Fast. It
 // panics if g and z have different numbers of columns.
-func NewFromGram(ctx context.Context, z *points.Dense32, g *Gram, lambdaP float64, o *Options) (*Woodbury, error) {
+func NewFromGram(ctx context.Context, z *points.Dense32, g *Gram, lambdaP float64,
+	options *Options) (*Woodbury, error) {
 	if g.s != z.D {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features for %d", g.s, z.D))
 	}
-	w, err := newWoodbury(ctx, z, lambdaP, o)
+	w, err := newWoodbury(ctx, z, lambdaP, options)
 	if err != nil {
 		return nil, err
 	}

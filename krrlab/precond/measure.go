@@ -94,11 +94,11 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 	rng.New(0).Sub("float32 products").Normals(m.v, 0)
 	logSize := 0.0
 	for range measureSteps {
-		fixed := comm.NewFixedPoint(1.01 * gram.trace * blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.v}))
-		if err := m.product(ctx, fixed); err != nil {
+		format := comm.NewFixedPoint(1.01 * gram.trace * blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.v}))
+		if err := m.product(ctx, format); err != nil {
 			return 0, err
 		}
-		if err := m.subtract(ctx, gram.DistributedMatrix, fixed); err != nil { // V ← CV − ZᵀZV, by rows
+		if err := m.subtract(ctx, gram.DistributedMatrix, format); err != nil { // V ← CV − ZᵀZV, by rows
 			return 0, err
 		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
@@ -109,15 +109,15 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram gra
 		logSize += math.Log(size)
 		m.u, m.v = m.v, m.u
 	}
-	e := []float64{math.Exp((logSize - math.Log(measureQuantile)/2) / measureSteps)}
-	err := comm.BroadcastFloats(ctx, c, e, 0) // all ranks must decide alike
-	return e[0], err
+	bound := []float64{math.Exp((logSize - math.Log(measureQuantile)/2) / measureSteps)}
+	err := comm.BroadcastFloats(ctx, c, bound, 0) // all ranks must decide alike
+	return bound[0], err
 }
 
 // subtract sets u = Cv − u, so that u = ZᵀZv becomes Ev. If C is distributed, the ranks add the products of their
-// columns with v; the result may then differ from that of one process in the last digits. Only the measured error
+// columns with v; the last digits of the result may then differ from the digits in one process. Only the measured error
 // depends on it.
-func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, fixed comm.FixedPoint) error {
+func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, format comm.FixedPoint) error {
 	s, t := m.z.D, measureColumns
 	y := make([]float64, t*s)
 	columns := func(x []float64, j, cols int) blas64.General {
@@ -143,10 +143,10 @@ func (m *measurement) subtract(ctx context.Context, c *accel.DistributedMatrix, 
 	err = comm.Agree(ctx, m.c, err)
 	if err == nil && c.Size > 1 {
 		sum := make([]int64, t*s)
-		fixed.Add(sum, y)
+		format.Add(sum, y)
 		err = m.c.AllReduceInt64(ctx, sum)
 		for i, v := range sum {
-			y[i] = fixed.Value(v)
+			y[i] = format.Value(v)
 		}
 	}
 	for i, v := range y {
@@ -164,7 +164,7 @@ type measurement struct {
 
 // product sets u = ZᵀZv over the rows of all ranks. Products of panels of RankRows rows are added in fixed point, with
 // the bound |Σ_p Z_pᵀZ_pv| ≤ ‖Z‖_F²‖v‖₂.
-func (m *measurement) product(ctx context.Context, fixed comm.FixedPoint) error {
+func (m *measurement) product(ctx context.Context, format comm.FixedPoint) error {
 	s, t := m.z.D, measureColumns
 	sum := make([]int64, t*s)
 	var mu sync.Mutex
@@ -187,13 +187,13 @@ func (m *measurement) product(ctx context.Context, fixed comm.FixedPoint) error 
 		simd.AddTransposeProduct(data, m.z.Stride, v, y, &space.simd) // u = Z_pᵀy
 		mu.Lock()
 		defer mu.Unlock()
-		fixed.Add(sum, space.u)
+		format.Add(sum, space.u)
 	})
 	if err = comm.Agree(ctx, m.c, err); err == nil {
 		err = m.c.AllReduceInt64(ctx, sum)
 	}
 	for i, v := range sum {
-		m.u[i] = fixed.Value(v)
+		m.u[i] = format.Value(v)
 	}
 	return err
 }

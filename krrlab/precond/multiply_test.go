@@ -17,7 +17,7 @@ func TestMultiply(t *testing.T) {
 	testkit.EachBLAS(t, func(t *testing.T) {
 		const n, lambdaP = 700, 0.3
 		z, z64 := decayingFeatures(11, n, 90, 0.97)
-		x := gaussianMatrix(12, n, 3)
+		x := normalMatrix(12, n, 3)
 		var v, zz, m mat.Dense
 		v.Mul(z64.T(), x)
 		zz.Mul(z64, &v)
@@ -55,7 +55,7 @@ func TestNormal(t *testing.T) {
 	x := mat.NewDense(n, draws, nil)
 	testkit.OK(t, w.NormalTo(t.Context(), x, rng.New(3)))
 	m := denseM(z64, 0.2)
-	u := gaussianMatrix(14, n, 4)
+	u := normalMatrix(14, n, 4)
 	var mTimesU, ux mat.Dense
 	mTimesU.Mul(m, u)
 	ux.Mul(u.T(), x)
@@ -69,9 +69,9 @@ func TestNormal(t *testing.T) {
 	y := solve(t, w, x)
 	var mean, variance float64
 	for j := range draws {
-		q := mat.Dot(x.ColView(j), y.ColView(j))
-		mean += q / draws
-		variance += (q - n) * (q - n) / draws
+		form := mat.Dot(x.ColView(j), y.ColView(j))
+		mean += form / draws
+		variance += (form - n) * (form - n) / draws
 	}
 	if math.Abs(mean-n) > 5*math.Sqrt(2.0*n/draws) || math.Abs(variance/(2*n)-1) > 0.15 {
 		t.Errorf("xᵀM⁻¹x has mean %g and variance %g, want %d and %d", mean, variance, n, 2*n)

@@ -24,7 +24,7 @@ func (k doubled) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 func TestOuterProduct(t *testing.T) {
 	const n, s = 1300, 600 // more than one block of columns, and a short unit of rows
 	z, _ := decayingFeatures(5, n, s, 0.999)
-	src := gaussianMatrix(6, n, 3)
+	src := normalMatrix(6, n, 3)
 	product := func(outerProduct *precond.OuterProduct, err error) *mat.Dense {
 		t.Helper()
 		dst := mat.NewDense(n, 3, nil)

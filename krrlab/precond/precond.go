@@ -75,7 +75,7 @@ type Woodbury struct {
 	n, s         int
 	lambdaP      float64
 	form         Form
-	auto         bool             // Options.Form was AutoForm
+	isAutoForm   bool             // Options.Form was AutoForm
 	distribution *rowDistribution // distribution of the rows of Z
 	z            *points.Dense32  // this rank's rows of Z; nil for FormU
 	uT           []float64        // for FormU, this rank's rows of Uᵀ
@@ -100,14 +100,14 @@ type Woodbury struct {
 //
 // New returns an error if λ_p is not positive and finite, Z has a number that is not finite, C = ZᵀZ+λ_pI is not
 // positive definite in float64 (no jitter is added), or ctx ends. It panics if z has no rows or no columns.
-func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	w, err := newWoodbury(ctx, z, lambdaP, o)
+func New(ctx context.Context, z *points.Dense32, lambdaP float64, options *Options) (*Woodbury, error) {
+	w, err := newWoodbury(ctx, z, lambdaP, options)
 	if err != nil {
 		return nil, err
 	}
 	lap := stopwatch()
 	var gram gramian
-	if o != nil && o.Fast {
+	if options != nil && options.Fast {
 		gram, err = w.fastGram(ctx)
 	} else {
 		gram, err = w.gram(ctx, exactProducts)
@@ -123,8 +123,8 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 }
 
 // newWoodbury checks the arguments of New, and chooses the form if it is AutoForm.
-func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	opt := *cmp.Or(o, &Options{})
+func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, options *Options) (*Woodbury, error) {
+	opt := *cmp.Or(options, &Options{})
 	if opt.Form < AutoForm || opt.Form > FormEigen || opt.RHS < 0 {
 		panic(fmt.Sprintf("precond: form %v, %d right-hand sides", opt.Form, opt.RHS))
 	}
@@ -135,9 +135,9 @@ func newWoodbury(ctx context.Context, z *points.Dense32, lambdaP float64, o *Opt
 	if err != nil {
 		return nil, err
 	}
-	w := &Woodbury{n: distribution.n, s: z.D, lambdaP: lambdaP, form: opt.Form, auto: opt.Form == AutoForm, z: z,
+	w := &Woodbury{n: distribution.n, s: z.D, lambdaP: lambdaP, form: opt.Form, isAutoForm: opt.Form == AutoForm, z: z,
 		distribution: distribution}
-	if w.auto {
+	if w.isAutoForm {
 		w.form = cheaperForm(w.n, w.s, cmp.Or(opt.RHS, 1))
 	}
 	return w, nil
@@ -154,7 +154,7 @@ func checkRidge(lambdaP float64) error {
 // finish computes the factor of ZᵀZ and the form of w, and sets the seconds of both steps.
 func (w *Woodbury) finish(ctx context.Context, gram gramian) (err error) {
 	lap := stopwatch()
-	if w.trace = gram.trace; w.auto && NeedsCorrection(w.trace, w.lambdaP) {
+	if w.trace = gram.trace; w.isAutoForm && NeedsCorrection(w.trace, w.lambdaP) {
 		w.form = FormLInv // FormU cannot be corrected
 	}
 	if w.form == FormEigen {
@@ -202,8 +202,8 @@ func (w *Woodbury) LambdaP() float64 { return w.lambdaP }
 // Form returns the form of M⁻¹, never AutoForm.
 func (w *Woodbury) Form() Form { return w.form }
 
-// Corrects reports whether SolveTo corrects M⁻¹r, which doubles its cost. It does so if tr ZᵀZ > 10¹⁰·λ_p, except for
-// FormU, which does not store Z.
+// Corrects reports whether SolveTo corrects M⁻¹r, which doubles its cost. SolveTo corrects if tr ZᵀZ > 10¹⁰·λ_p, except
+// for FormU, which does not store Z.
 func (w *Woodbury) Corrects() bool { return w.correctsAt(w.lambdaP) }
 
 // correctsAt returns what Corrects would return for the given λ_p.
@@ -273,8 +273,8 @@ func (m Identity) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 		return err
 	}
 	n, t := r.Dims()
-	if dn, dt := dst.Dims(); n != m.N || dn != n || dt != t {
-		panic(fmt.Sprintf("precond: %d×%d into %d×%d for the identity of order %d", n, t, dn, dt, m.N))
+	if dstRows, dstColumns := dst.Dims(); n != m.N || dstRows != n || dstColumns != t {
+		panic(fmt.Sprintf("precond: %d×%d into %d×%d for the identity of order %d", n, t, dstRows, dstColumns, m.N))
 	}
 	dst.Copy(r)
 	return nil

@@ -56,8 +56,8 @@ func newRowDistribution(ctx context.Context, c comm.Comm, z *points.Dense32) (*r
 	d.scale = make([]float64, z.D)
 	for j := range d.scale {
 		var peak float64
-		for r := range c.Size() {
-			peak = max(peak, peaks[r*z.D+j])
+		for rank := range c.Size() {
+			peak = max(peak, peaks[rank*z.D+j])
 		}
 		_, exp := math.Frexp(peak) // Frexp(0) returns the exponent 0
 		d.scale[j] = math.Ldexp(1, -exp)
@@ -71,10 +71,10 @@ func (d *rowDistribution) units() int { return (d.count + RankRows - 1) / RankRo
 // columnPeaks sets peaks_j to max_i|Z_ij| over the rows of this rank. It returns an error if a number is not finite.
 func (d *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *points.Dense32) error {
 	const signBit = 1 << 31
-	workers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|, which are ordered like the numbers
+	maxBitsOfWorkers := make([][]uint32, accel.Threads()) // bits of max|Z_ij|, which are ordered like the numbers
 	err := accel.ForEachBlock(ctx, d.count, RankRows, func(worker, i0, i1 int) {
-		buffer.Grow(&workers[worker], z.D) // initially zero
-		maxBits := workers[worker]
+		buffer.Grow(&maxBitsOfWorkers[worker], z.D) // initially zero
+		maxBits := maxBitsOfWorkers[worker]
 		for i := i0; i < i1; i++ {
 			for j, v := range z.Row(i) {
 				maxBits[j] = max(maxBits[j], math.Float32bits(v)&^signBit)
@@ -84,9 +84,9 @@ func (d *rowDistribution) columnPeaks(ctx context.Context, peaks []float64, z *p
 	if err != nil {
 		return err
 	}
-	for _, maxBits := range workers {
-		for j, b := range maxBits {
-			v := math.Float32frombits(b)
+	for _, maxBits := range maxBitsOfWorkers {
+		for j, bits := range maxBits {
+			v := math.Float32frombits(bits)
 			if v-v != 0 {
 				return d.notFinite(z)
 			}
@@ -167,15 +167,15 @@ func (a *application) expand(ctx context.Context) error {
 	if d.comm.Size() == 1 {
 		return nil
 	}
-	buffer.Grow(&a.dense, d.n*t)
+	buffer.Grow(&a.contiguousDst, d.n*t)
 	for i := d.firstRow; i < d.firstRow+d.count; i++ {
-		copy(a.dense[i*t:(i+1)*t], a.dst.Data[i*a.dst.Stride:])
+		copy(a.contiguousDst[i*t:(i+1)*t], a.dst.Data[i*a.dst.Stride:])
 	}
-	if err := d.comm.AllGather(ctx, a.dense, a.counts); err != nil {
+	if err := d.comm.AllGather(ctx, a.contiguousDst, a.counts); err != nil {
 		return err
 	}
 	for i := range d.n {
-		copy(a.dst.Data[i*a.dst.Stride:i*a.dst.Stride+t], a.dense[i*t:])
+		copy(a.dst.Data[i*a.dst.Stride:i*a.dst.Stride+t], a.contiguousDst[i*t:])
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func onRanks(ranks int, z *points.Dense32, body func(c comm.Comm, rankRows *poin
 func TestRanks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	run := func(t *testing.T) {
-		for name, c := range map[string]struct {
+		for name, test := range map[string]struct {
 			n, s    int
 			lambdaP float64
 			options Options
@@ -37,7 +37,7 @@ func TestRanks(t *testing.T) {
 			"U":     {1200, 520, 0.1, Options{Form: FormU}}, "fast": {1700, 520, 0.1, Options{Fast: true}},
 			"auto": {1030, 520, 0.1, Options{}}, "corrected": {1030, 96, 1e-9, Options{}},
 		} {
-			t.Run(name, func(t *testing.T) { checkSameOnRanks(t, c.n, c.s, 3, c.lambdaP, c.options) })
+			t.Run(name, func(t *testing.T) { checkSameOnRanks(t, test.n, test.s, 3, test.lambdaP, test.options) })
 		}
 	}
 	testkit.EachBLAS(t, run)
@@ -97,7 +97,7 @@ func checkSameOnRanks(t *testing.T, n, s, cols int, lambdaP float64, opts Option
 // rank.
 func TestRanksNotFinite(t *testing.T) {
 	z := points.NewDense32(600, 2, nil)
-	// entries of the second rank: the last one, and one before other finite entries
+	// Both entries are on rank 1: the last one, and one that finite entries follow.
 	for position, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} {
 		clear(z.Data)
 		z.Data[position] = float32(bad)

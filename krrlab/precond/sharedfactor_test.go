@@ -55,8 +55,8 @@ func TestSharedInverse(t *testing.T) {
 					}
 				})
 				var sum int64
-				for _, b := range factorBytes {
-					sum += b
+				for _, bytes := range factorBytes {
+					sum += bytes
 				}
 				if replicatedBytes := 8 * int64(problem.s) * int64(problem.s); ranks > 1 && problem.s > 500 &&
 					sum > replicatedBytes+replicatedBytes*colBlock/int64(problem.s) {

@@ -68,8 +68,8 @@ func normBound(ctx context.Context, v blas64.General) (float64, error) {
 		columns := blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: v.Data[c0:]}
 		product := blas64.General{Rows: columns.Cols, Cols: s, Stride: s, Data: make([]float64, columns.Cols*s)}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns, v, 0, product)
-		for c := range product.Rows {
-			columnSums[c0+c] = floats.Norm(product.Data[c*s:(c+1)*s], 1)
+		for column := range product.Rows {
+			columnSums[c0+column] = floats.Norm(product.Data[column*s:(column+1)*s], 1)
 		}
 	})
 	return math.Sqrt(floats.Max(columnSums) + float64(s)*float64(s)*0x1p-51), err

@@ -53,11 +53,11 @@ func TestSpectralTransform(t *testing.T) {
 
 // TestRanksPerFactor checks that only a wide L⁻¹ is distributed over the ranks, and the memory that it takes.
 func TestRanksPerFactor(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		form    Form
 		s, want int
 	}{{FormLInv, 2048, 1}, {FormLInv, 2049, 3}, {FormL, 4096, 1}, {FormEigen, 4096, 1}, {AutoForm, 4096, 3}} {
-		testkit.Equal(t, RanksPerFactor(c.form, 1e5, c.s, 10, 3), c.want, c.form, c.s)
+		testkit.Equal(t, RanksPerFactor(test.form, 1e5, test.s, 10, 3), test.want, test.form, test.s)
 	}
 	const s = 20000
 	for _, sharers := range []int64{1, 2, 4} {

@@ -113,8 +113,8 @@ func WriteFile[T string | []byte](name string, content T) error {
 	return Write(name, func(w io.Writer) error { _, err := w.Write([]byte(content)); return err })
 }
 
-// StandardStreams are the standard outputs of the process; main sets them. If the file to write is the one that a
-// stream is redirected to, Write writes through the stream.
+// StandardStreams are the standard outputs of the process; main sets them. If a stream is redirected to the file to
+// write, Write writes through the stream.
 var StandardStreams []*os.File
 
 // streamOf returns the element of StandardStreams that writes to the target file, or nil.

@@ -16,7 +16,7 @@ import (
 
 // TestRoundTrip writes arrays of every type and reads them back.
 func TestRoundTrip(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		data  any
 		shape []int
 	}{
@@ -29,13 +29,13 @@ func TestRoundTrip(t *testing.T) {
 		{[]float64{4}, []int{}},
 	} {
 		var buf bytes.Buffer
-		testkit.OK(t, Write(&buf, c.data, c.shape...))
+		testkit.OK(t, Write(&buf, test.data, test.shape...))
 		h, got, err := Read(&buf, 1<<20)
 		if err != nil {
-			t.Fatalf("%v %v: %v", c.data, c.shape, err)
+			t.Fatalf("%v %v: %v", test.data, test.shape, err)
 		}
-		if !reflect.DeepEqual(got, c.data) || (len(c.shape) > 0 && !reflect.DeepEqual(h.Shape, c.shape)) {
-			t.Errorf("got %v %v, want %v %v", got, h.Shape, c.data, c.shape)
+		if !reflect.DeepEqual(got, test.data) || (len(test.shape) > 0 && !reflect.DeepEqual(h.Shape, test.shape)) {
+			t.Errorf("got %v %v, want %v %v", got, h.Shape, test.data, test.shape)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestReadErrors(t *testing.T) {
 	valid := written.String()
 	_, _, err := Read(strings.NewReader(valid), 24) // exactly at the limit
 	testkit.OK(t, err)
-	for _, c := range map[string]struct {
+	for _, test := range map[string]struct {
 		file  string
 		limit int64
 		want  string
@@ -80,8 +80,8 @@ func TestReadErrors(t *testing.T) {
 		"shape":   {strings.Replace(valid, "(3,)", "(-3)", 1), 100, "bad shape"},
 		"huge":    {strings.Replace(valid, "(3,), }                ", "(9999999999,9999999999)", 1), 100, "too large"},
 	} {
-		_, _, err := Read(strings.NewReader(c.file), c.limit)
-		testkit.Fails(t, err, c.want)
+		_, _, err := Read(strings.NewReader(test.file), test.limit)
+		testkit.Fails(t, err, test.want)
 	}
 }
 
@@ -93,7 +93,7 @@ func fileContent(descr, fortran, shape, elements string) string {
 
 // TestElementTypes reads elements of every type and byte order in which NumPy writes numbers and texts.
 func TestElementTypes(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		descr, elements string
 		want            any
 	}{
@@ -114,9 +114,10 @@ func TestElementTypes(t *testing.T) {
 		{">U1", "\x00\x00\x00n\x00\x00\x00\xfc", []string{"n", "ü"}},
 		{"|S3", "yesno\x00", []string{"yes", "no"}},
 	} {
-		if _, got, err := Read(strings.NewReader(fileContent(c.descr, "False", "(2,)", c.elements)), 100); err != nil ||
-			!reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v, %v, want %v", c.descr, got, err, c.want)
+		if _, got, err := Read(strings.NewReader(fileContent(test.descr, "False", "(2,)", test.elements)),
+			100); err != nil ||
+			!reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %v, %v, want %v", test.descr, got, err, test.want)
 		}
 	}
 	want := []int64{1, 2, 3, 4, 5, 6}

@@ -36,9 +36,9 @@ func (s Stream) Normals(dst []float64, start uint64) {
 	}
 }
 
-// normalPair returns Normal(2c) and Normal(2c+1).
-func (s Stream) normalPair(c uint64) (x, y float64) {
-	a, b := philox(c, s.hi, s.key)
+// normalPair returns Normal(2·block) and Normal(2·block+1).
+func (s Stream) normalPair(block uint64) (x, y float64) {
+	a, b := philox(block, s.hi, s.key)
 	r := math.Sqrt(-2 * math.Log(uniform(a)))
 	sin, cos := math.Sincos(2 * math.Pi * uniform(b))
 	return r * cos, r * sin

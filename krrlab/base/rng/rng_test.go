@@ -18,7 +18,7 @@ var update = flag.Bool("update", false,
 
 // TestKnownAnswers compares the generator with the vectors published with Random123 (kat_vectors, philox4x32 10).
 func TestKnownAnswers(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		ctr  [4]uint32
 		key  [2]uint32
 		want [4]uint32
@@ -29,7 +29,7 @@ func TestKnownAnswers(t *testing.T) {
 		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
 			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
-		testkit.Equal(t, rng.Philox4x32(c.ctr, c.key), c.want, c.ctr, c.key)
+		testkit.Equal(t, rng.Philox4x32(test.ctr, test.key), test.want, test.ctr, test.key)
 	}
 	// The root stream of a seed is the generator with the seed as key.
 	words := rng.Philox4x32([4]uint32{7, 1}, [2]uint32{0x89abcdef, 0x01234567})
@@ -46,7 +46,7 @@ func TestKnownAnswers(t *testing.T) {
 // math.Sincos to 12 digits.
 func TestRecordedStreams(t *testing.T) {
 	var text bytes.Buffer
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name   string
 		stream rng.Stream
 	}{
@@ -58,14 +58,14 @@ func TestRecordedStreams(t *testing.T) {
 		{"New(2^64-1).Sub(a name of more than sixteen bytes, 2^64-1)",
 			rng.New(1<<64-1).Sub("a name of more than sixteen bytes", 1<<64-1)},
 	} {
-		fmt.Fprintf(&text, "%s\n", c.name)
+		fmt.Fprintf(&text, "%s\n", test.name)
 		for _, i := range []uint64{0, 1, 2, 1 << 40, 1<<64 - 1} {
 			fmt.Fprintf(&text, "  %d: word %016x uniform %v int %d normal %.12g chi-square(5) %.12g gamma(0.3) %.12g\n",
-				i, c.stream.Uint64(i), c.stream.Float64(i), c.stream.IntN(i, 1000), c.stream.Normal(i),
-				c.stream.ChiSquare(i, 5),
-				c.stream.Gamma(i, 0.3))
+				i, test.stream.Uint64(i), test.stream.Float64(i), test.stream.IntN(i, 1000), test.stream.Normal(i),
+				test.stream.ChiSquare(i, 5),
+				test.stream.Gamma(i, 0.3))
 		}
-		fmt.Fprintf(&text, "  perm %v\n", c.stream.Perm(12))
+		fmt.Fprintf(&text, "  perm %v\n", test.stream.Perm(12))
 	}
 	const file = "testdata/streams.golden"
 	if *update {

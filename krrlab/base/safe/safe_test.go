@@ -25,7 +25,7 @@ func TestShell(t *testing.T) {
 
 // TestTerminal checks that names, lines and texts for a terminal contain no control characters.
 func TestTerminal(t *testing.T) {
-	for _, c := range []struct{ text, name, line, written string }{
+	for _, test := range []struct{ text, name, line, written string }{
 		{"price", "price", "price", "price"},
 		{"λ_p, κ(M⁻¹A) ‖c‖", "λ_p, κ(M⁻¹A) ‖c‖", "λ_p, κ(M⁻¹A) ‖c‖", "λ_p, κ(M⁻¹A) ‖c‖"},
 		{"a\x1b[31mb", `"a\x1b[31mb"`, `a\x1b[31mb`, `a\x1b[31mb`},
@@ -36,11 +36,11 @@ func TestTerminal(t *testing.T) {
 		{"a\u00a0b\n", `"a\u00a0b\n"`, "a\u00a0b" + `\n`, "a\u00a0b\n"},
 	} {
 		var out bytes.Buffer
-		if n, err := (Writer{&out}).Write([]byte(c.text)); n != len(c.text) || err != nil {
-			t.Errorf("wrote %d of %q: %v", n, c.text, err)
+		if n, err := (Writer{&out}).Write([]byte(test.text)); n != len(test.text) || err != nil {
+			t.Errorf("wrote %d of %q: %v", n, test.text, err)
 		}
-		if Name(c.text) != c.name || Line(c.text) != c.line || out.String() != c.written {
-			t.Errorf("%q: name %s, line %s, written %q", c.text, Name(c.text), Line(c.text), out.String())
+		if Name(test.text) != test.name || Line(test.text) != test.line || out.String() != test.written {
+			t.Errorf("%q: name %s, line %s, written %q", test.text, Name(test.text), Line(test.text), out.String())
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (f *Field) splitMembers(text string) (value string, members []member) {
 // memberByKey returns the option that is written in the flag of f with this key, or nil.
 func (f *Field) memberByKey(key string) *Field {
 	for _, option := range f.schema.Fields {
-		if owner, k := option.Owner(); owner == f && k == key {
+		if owner, optionKey := option.Owner(); owner == f && optionKey == key {
 			return option
 		}
 	}

@@ -136,7 +136,7 @@ type memberOptions struct {
 // TestMembers checks options that are written within the flag of another option, with blanks in values, and how they
 // are written to a command line.
 func TestMembers(t *testing.T) {
-	for _, c := range []struct{ args, plot, title, kind, line string }{
+	for _, test := range []struct{ args, plot, title, kind, line string }{
 		{"plot=my fig.svg", "my fig.svg", "-", "a", " --plot 'my fig.svg'"},
 		{"plot=my fig.svg title=A b = c wait=5m", "my fig.svg", "A b = c", "a",
 			" --plot 'my fig.svg title=A b = c wait=5m0s'"},
@@ -152,7 +152,7 @@ func TestMembers(t *testing.T) {
 	} {
 		var opts memberOptions
 		s, line := Of(&opts), ""
-		for _, arg := range strings.Split(c.args, "|") {
+		for _, arg := range strings.Split(test.args, "|") {
 			name, text, _ := strings.Cut(arg, "=")
 			testkit.OK(t, s.Lookup(name).Set(text))
 		}
@@ -163,10 +163,10 @@ func TestMembers(t *testing.T) {
 		for _, f := range s.Fields {
 			line += f.ShellWords()
 		}
-		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line}, [4]string{c.plot, c.title, c.kind, c.line},
-			c.args)
-		testkit.Equal(t, [2]bool{s.IsSet("plot"), opts.Tune}, [2]bool{c.plot != "", strings.Contains(c.args, "tune")},
-			c.args)
+		testkit.Equal(t, [4]string{opts.Plot, title, opts.Kind, line},
+			[4]string{test.plot, test.title, test.kind, test.line}, test.args)
+		testkit.Equal(t, [2]bool{s.IsSet("plot"), opts.Tune},
+			[2]bool{test.plot != "", strings.Contains(test.args, "tune")}, test.args)
 	}
 	s := Of(new(memberOptions))
 	testkit.Equal(t, s.Lookup("tune").Set("kind=c").Error(), `--tune kind "c": want one of a, b`)

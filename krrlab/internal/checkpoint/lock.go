@@ -45,7 +45,7 @@ func (s *Store) lock() error {
 		s.lockFile = f
 		host, _ := os.Hostname()
 		_ = f.Truncate(0)
-		// the errors of other runs quote this line
+		// Other runs quote this line in their errors.
 		_, _ = fmt.Fprintf(f, "process %d on %s since %s\n", os.Getpid(), host, time.Now().Format(time.DateTime))
 		return nil
 	}

@@ -11,7 +11,8 @@ import (
 // Isolate does nothing.
 func Isolate(*exec.Cmd) {}
 
-// SignalOnCancel does nothing. When its context ends, only the command itself is killed.
+// SignalOnCancel does nothing: when the context of the command ends, only the command is killed, without its child
+// processes.
 func SignalOnCancel(*exec.Cmd, syscall.Signal) {}
 
 // KillWithProgram does nothing.

@@ -55,7 +55,7 @@ func TestAllowedImports(t *testing.T) {
 // TestImportAndUseRules checks importRule and useRule on imports and uses that break each rule, and on some that are
 // allowed.
 func TestImportAndUseRules(t *testing.T) {
-	for _, c := range []struct{ pkg, imp, want string }{
+	for _, test := range []struct{ pkg, imp, want string }{
 		{"krrlab/kernel/gram", module + "/krrlab/kernel", ""},
 		{"krrlab/new", "fmt", "has no floor"},
 		{"krrlab/kernel", module + "/krrlab/kernel/gram",
@@ -70,11 +70,12 @@ func TestImportAndUseRules(t *testing.T) {
 		{"theory", "github.com/go-gota/gota/dataframe", "theory imports"},
 		{"krrlab/notebook/display", "github.com/go-gota/gota/dataframe", ""},
 	} {
-		if got := importRule(c.pkg, c.imp); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%s imports %s: %q, want %q", c.pkg, c.imp, got, c.want)
+		if got := importRule(test.pkg, test.imp); (got == "") != (test.want == "") || !strings.Contains(got,
+			test.want) {
+			t.Errorf("%s imports %s: %q, want %q", test.pkg, test.imp, got, test.want)
 		}
 	}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		pkg, object string
 		allowed     bool
 	}{
@@ -87,8 +88,8 @@ func TestImportAndUseRules(t *testing.T) {
 		{"krrlab/cli", "log.Fatalf", false}, {"krrlab/cli", module + "/krrlab/accel.UseLibrary", false},
 		{"krrlab/cmd/krrlab", "os.Exit", true},
 	} {
-		if got := useRule(c.pkg, c.object); (got == "") != c.allowed {
-			t.Errorf("%s uses %s: the broken rule is %q, want allowed: %v", c.pkg, c.object, got, c.allowed)
+		if got := useRule(test.pkg, test.object); (got == "") != test.allowed {
+			t.Errorf("%s uses %s: the broken rule is %q, want allowed: %v", test.pkg, test.object, got, test.allowed)
 		}
 	}
 }

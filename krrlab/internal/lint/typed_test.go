@@ -39,39 +39,39 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	type listed struct {
+	type listedPackage struct {
 		ImportPath, Dir, Export            string
 		GoFiles, TestGoFiles, XTestGoFiles []string
 		DepOnly                            bool
 	}
-	var packages []listed
+	var packages []listedPackage
 	exports := map[string]string{}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l listed
-		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var entry listedPackage
+		if err := decoder.Decode(&entry); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		exports[l.ImportPath] = l.Export
-		packages = append(packages, l)
+		exports[entry.ImportPath] = entry.Export
+		packages = append(packages, entry)
 	}
-	conf := types.Config{Error: func(error) {}, Importer: importer.ForCompiler(fset, "gc",
+	config := types.Config{Error: func(error) {}, Importer: importer.ForCompiler(fset, "gc",
 		func(path string) (io.ReadCloser, error) {
 			return os.Open(exports[path])
 		})}
-	var us []*unit
-	for _, l := range packages {
-		path, ours := strings.CutPrefix(l.ImportPath, module)
-		if !ours || l.DepOnly {
+	var all []*unit
+	for _, entry := range packages {
+		path, ours := strings.CutPrefix(entry.ImportPath, module)
+		if !ours || entry.DepOnly {
 			continue
 		}
 		parse := func(names []string) (files []*ast.File) {
 			for _, name := range names {
-				f, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil,
+				file, err := parser.ParseFile(fset, filepath.Join(entry.Dir, name), nil,
 					parser.SkipObjectResolution|parser.ParseComments)
 				if err == nil {
-					files = append(files, f)
+					files = append(files, file)
 				}
 			}
 			return files
@@ -79,19 +79,19 @@ var units = sync.OnceValues(func() ([]*unit, error) {
 		check := func(u *unit, files []*ast.File) {
 			u.path, u.info = strings.TrimPrefix(path, "/"), types.Info{Uses: map[*ast.Ident]types.Object{},
 				Defs: map[*ast.Ident]types.Object{}}
-			u.pkg, _ = conf.Check(l.ImportPath, fset, files, &u.info)
-			us = append(us, u)
+			u.pkg, _ = config.Check(entry.ImportPath, fset, files, &u.info)
+			all = append(all, u)
 		}
-		p := &unit{files: parse(l.GoFiles)}
-		check(p, p.files)
-		if in := (&unit{test: true, files: parse(l.TestGoFiles)}); len(in.files) > 0 {
-			check(in, append(p.files[:len(p.files):len(p.files)], in.files...))
+		pkg := &unit{files: parse(entry.GoFiles)}
+		check(pkg, pkg.files)
+		if internal := (&unit{test: true, files: parse(entry.TestGoFiles)}); len(internal.files) > 0 {
+			check(internal, append(pkg.files[:len(pkg.files):len(pkg.files)], internal.files...))
 		}
-		if ext := (&unit{test: true, files: parse(l.XTestGoFiles)}); len(ext.files) > 0 {
-			check(ext, ext.files)
+		if external := (&unit{test: true, files: parse(entry.XTestGoFiles)}); len(external.files) > 0 {
+			check(external, external.files)
 		}
 	}
-	return us, nil
+	return all, nil
 })
 
 const module = "github.com/krrlab/lab"

@@ -34,7 +34,7 @@ var unusedExports = map[string]string{
 	"krrlab/stage/solve.ResidualInStored64": "a value of Solution.ResidualKind",
 	"krrlab/stage/solve.ResidualRecursive":  "a value of Solution.ResidualKind",
 
-	"krrlab/precond/feature.Map32":              "a user-defined map's way to float32",
+	"krrlab/precond/feature.Map32":              "an optional method of user-defined maps",
 	"krrlab/precond/feature.FourierMap":         "W and b of a sampled map",
 	"krrlab/krylov/pcg.Bounded":                 "for operators that know their rounding",
 	"krrlab/precond/sketch.CountSketchOperator": "what Sample returns",
@@ -73,17 +73,15 @@ func TestUsers(t *testing.T) {
 		blocks := constBlocks(u, used)
 		for object := range exported(u.pkg) {
 			name := qualifiedName(object)
-			_, method := object.(*types.Func)
-			method = method && object.Parent() == nil
+			_, isFunc := object.(*types.Func)
+			isMethod := isFunc && object.Parent() == nil
+			ownerEntry, folderEntry := name[:strings.LastIndex(name, ".")]+".*", u.path+".*"
 			isError := types.NewMethodSet(types.NewPointer(object.Type())).Lookup(nil, "Error") != nil
 			switch {
-			case used[name] || used["."+object.Name()] || blocks[name] || isError || strings.HasPrefix(object.Name(),
-				"Err") ||
-				method && interfaceMethods[object.Name()]:
-			case unusedExports[name] != "" || unusedExports[name[:strings.LastIndex(name,
-				".")]+".*"] != "" || unusedExports[u.path+".*"] != "":
-				matched[name], matched[name[:strings.LastIndex(name, ".")]+".*"], matched[u.path+".*"] = true, true,
-					true
+			case used[name] || used["."+object.Name()] || blocks[name] || isError ||
+				strings.HasPrefix(object.Name(), "Err") || isMethod && interfaceMethods[object.Name()]:
+			case unusedExports[name] != "" || unusedExports[ownerEntry] != "" || unusedExports[folderEntry] != "":
+				matched[name], matched[ownerEntry], matched[folderEntry] = true, true, true
 			default:
 				t.Errorf("%s: nothing uses %s but its own package: remove it, unexport it, or give it a user",
 					fset.Position(object.Pos()), name)
@@ -102,9 +100,9 @@ const bindings = "krrlab/notebook/bindings"
 
 // usedNames returns the qualified names of objects that a package uses and another package declares, and the names of
 // the methods of all interfaces.
-func usedNames(us []*unit) (used, interfaceMethods map[string]bool) {
+func usedNames(allUnits []*unit) (used, interfaceMethods map[string]bool) {
 	used, interfaceMethods = map[string]bool{}, map[string]bool{}
-	for _, u := range us {
+	for _, u := range allUnits {
 		if u.path == bindings {
 			continue
 		}
@@ -114,11 +112,11 @@ func usedNames(us []*unit) (used, interfaceMethods map[string]bool) {
 				used[qualifiedName(object)] = true
 			}
 		}
-		for _, p := range append(u.pkg.Imports(), u.pkg) {
-			for _, name := range p.Scope().Names() {
-				if iface, ok := p.Scope().Lookup(name).Type().Underlying().(*types.Interface); ok {
-					for m := range iface.Methods() {
-						interfaceMethods[m.Name()] = true
+		for _, pkg := range append(u.pkg.Imports(), u.pkg) {
+			for _, name := range pkg.Scope().Names() {
+				if iface, ok := pkg.Scope().Lookup(name).Type().Underlying().(*types.Interface); ok {
+					for method := range iface.Methods() {
+						interfaceMethods[method.Name()] = true
 					}
 				}
 			}

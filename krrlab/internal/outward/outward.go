@@ -95,8 +95,8 @@ func formatDirected(v float64, format byte, precision, digits int, direction flo
 	if !(direction*printed < direction*v) {
 		return text
 	}
-	// The exponent of the shortest text is that of v, which math.Log10 is too inexact for. In units of the last digit,
-	// the number is an integer; its text is converted, because r may be infinite.
+	// The exponent is taken from the shortest text of v, because math.Log10 is too inexact. In units of the last digit,
+	// the number is an integer. The text of the integer is converted, because the rounded number may be infinite.
 	_, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
 	rounded, roundedExponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
 	units, _ := strconv.ParseInt(strings.Replace(rounded, ".", "", 1), 10, 64)

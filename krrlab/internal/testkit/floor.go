@@ -48,8 +48,7 @@ func BenchmarkFloor(b *testing.B, bytes, flops32, flops64 float64, call func() e
 	b.ReportMetric(shortest.Seconds()/min(lowerBound(rates), lowerBound(MeasureRates())), "x-floor")
 }
 
-// UseBLAS selects a library, or with nil the BLAS in Go, until the test ends. Then it restores the one that KRRLAB_BLAS
-// or an earlier call has selected.
+// UseBLAS selects a library, or with nil the BLAS in Go, until the test ends. Then it selects the previous BLAS again.
 func UseBLAS(t testing.TB, lib *accel.Library) {
 	accel.CurrentBLAS() // chooses by KRRLAB_BLAS if nothing has chosen yet
 	previous := accel.UseLibrary(lib)

@@ -83,7 +83,7 @@ func PointsInEachFormat(n, d int, g rng.Stream) map[string]points.Points {
 	}
 	float32Points := RoundToFloat32(x)
 	for i, v := range x.Data {
-		// the conversion of numbers above 255 depends on the machine
+		// Mod keeps the numbers below 256, because the conversion of larger ones depends on the machine.
 		bytePoints.Row(i / d)[i%d] = uint8(math.Mod(100*math.Abs(v), 256))
 	}
 	return map[string]points.Points{"float64": x, "float32": float32Points, "sparse": ToCSR(x), "bytes": bytePoints}

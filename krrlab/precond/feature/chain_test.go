@@ -89,7 +89,7 @@ func TestChainMean(t *testing.T) {
 // reported although only their sketch is returned.
 func TestChainErrors(t *testing.T) {
 	fourier := fourierDists()[0]
-	for _, c := range []struct {
+	for _, test := range []struct {
 		chain feature.Chain
 		s     int
 		want  string
@@ -104,7 +104,7 @@ func TestChainErrors(t *testing.T) {
 		{feature.Chain{Features: fourier, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 0,
 			"at least 1"},
 	} {
-		testkit.Fails(t, testkit.ErrOf(c.chain.Sample(3, c.s, rng.New(1))), c.want)
+		testkit.Fails(t, testkit.ErrOf(test.chain.Sample(3, test.s, rng.New(1))), test.want)
 	}
 	if s := chains()[0].String(); !strings.HasSuffix(s, " to 70 → srht to 30 → gaussian to 12") {
 		t.Errorf("text of a chain: %s", s)

@@ -103,7 +103,7 @@ func TestFor(t *testing.T) {
 // invalid.
 func TestSampleErrors(t *testing.T) {
 	gauss := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		dist feature.Dist
 		d, s int
 		want string
@@ -119,7 +119,7 @@ func TestSampleErrors(t *testing.T) {
 		{feature.TensorSketch{Kernel: poly}, 5, math.MaxInt32 + 1, "at most"},
 		{feature.TensorSketch{}, 5, 5, "polynomial"},
 	} {
-		testkit.Fails(t, testkit.ErrOf(c.dist.Sample(c.d, c.s, rng.New(1))), c.want)
+		testkit.Fails(t, testkit.ErrOf(test.dist.Sample(test.d, test.s, rng.New(1))), test.want)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestSampleWithin(t *testing.T) {
 	fourier, tensor := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}, feature.TensorSketch{Kernel: poly}
 	gaussians := sketch.Composition{{Dist: sketch.SRHT{}, Width: 30}, {Dist: sketch.Gaussian{}, Width: 20},
 		{Dist: sketch.Composition{{Dist: sketch.Gaussian{}}}}}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		dist  feature.Dist
 		bytes int64
 	}{
@@ -212,11 +212,11 @@ func TestSampleWithin(t *testing.T) {
 		{feature.Chain{Features: fourier, Width: 70, Sketches: gaussians}, (4*d+20)*70 + 4*30*20 + 4*20*s},
 		{struct{ feature.Dist }{fourier}, 1},
 	} {
-		_, err := feature.SampleWithin(accel.Budget{Limit: c.bytes}, c.dist, d, s, rng.New(1))
+		_, err := feature.SampleWithin(accel.Budget{Limit: test.bytes}, test.dist, d, s, rng.New(1))
 		testkit.OK(t, err)
-		_, err = feature.SampleWithin(accel.Budget{Limit: c.bytes}.Reserve(1), c.dist, d, s, rng.New(1))
-		if e, ok := errors.AsType[*accel.MemoryError](err); c.bytes > 1 && (!ok || e.Need != c.bytes) {
-			t.Errorf("%v: %v, want a memory error of %d bytes", c.dist, err, c.bytes)
+		_, err = feature.SampleWithin(accel.Budget{Limit: test.bytes}.Reserve(1), test.dist, d, s, rng.New(1))
+		if e, ok := errors.AsType[*accel.MemoryError](err); test.bytes > 1 && (!ok || e.Need != test.bytes) {
+			t.Errorf("%v: %v, want a memory error of %d bytes", test.dist, err, test.bytes)
 		}
 	}
 }

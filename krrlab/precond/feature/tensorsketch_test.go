@@ -84,7 +84,7 @@ func TestTensorSketchMoments(t *testing.T) {
 	const draws = 4000
 	ones := []float64{1, 1, 1, 1}
 	other := []float64{0.5, -1, 2, 0.25}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		k    kernel.Polynomial
 		x, z []float64
 		s    int
@@ -95,25 +95,26 @@ func TestTensorSketchMoments(t *testing.T) {
 	} {
 		products, misprintedProducts := make([]float64, draws), make([]float64, draws)
 		for draw := range draws {
-			m := sampleMap(t, feature.TensorSketch{Kernel: c.k}, 4, c.s, uint64(draw)).(*feature.TensorSketchMap)
-			z := featuresOf(m, points.NewDense(2, 4, append(append([]float64{}, c.x...), c.z...)))
-			products[draw] = floats.Dot(z[:c.s], z[c.s:])
-			misprintedProducts[draw] = floats.Dot(sketchByDefinition(m, c.k, c.x, true),
-				sketchByDefinition(m, c.k, c.z, true))
+			m := sampleMap(t, feature.TensorSketch{Kernel: test.k}, 4, test.s, uint64(draw)).(*feature.TensorSketchMap)
+			z := featuresOf(m, points.NewDense(2, 4, append(append([]float64{}, test.x...), test.z...)))
+			products[draw] = floats.Dot(z[:test.s], z[test.s:])
+			misprintedProducts[draw] = floats.Dot(sketchByDefinition(m, test.k, test.x, true),
+				sketchByDefinition(m, test.k, test.z, true))
 		}
-		k := c.k.Eval(c.x, c.z)
+		k := test.k.Eval(test.x, test.z)
 		mean, stdErr := meanOf(products)
 		if deviates(products, k) {
-			t.Errorf("%v: mean of φ(x)ᵀφ(z) is %.3f ± %.3f, want %.3f", c.k, mean, stdErr, k)
+			t.Errorf("%v: mean of φ(x)ᵀφ(z) is %.3f ± %.3f, want %.3f", test.k, mean, stdErr, k)
 		}
-		bound := (2 + math.Pow(3, float64(c.k.Degree))) / float64(c.s) * c.k.Eval(c.x, c.x) * c.k.Eval(c.z, c.z)
+		bound := (2 + math.Pow(3, float64(test.k.Degree))) / float64(test.s) * test.k.Eval(test.x,
+			test.x) * test.k.Eval(test.z, test.z)
 		if variance := stdErr * stdErr * draws; variance > bound {
-			t.Errorf("%v: variance of φ(x)ᵀφ(z) is %.3f, above the bound %.3f", c.k, variance, bound)
+			t.Errorf("%v: variance of φ(x)ᵀφ(z) is %.3f, above the bound %.3f", test.k, variance, bound)
 		}
-		if c.k.Degree == 2 {
+		if test.k.Degree == 2 {
 			if !deviates(misprintedProducts, k) || deviates(misprintedProducts, 19) {
 				mean, stdErr := meanOf(misprintedProducts)
-				t.Errorf("%v: with the printed sign the mean is %.3f ± %.3f, expected 19, biased", c.k, mean, stdErr)
+				t.Errorf("%v: with the printed sign the mean is %.3f ± %.3f, expected 19, biased", test.k, mean, stdErr)
 			}
 		}
 	}

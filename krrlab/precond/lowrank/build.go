@@ -47,12 +47,12 @@ type builder struct {
 // newBuilder checks the diagonal of K and allocates F with the given rank. It returns an error if the rank is not in
 // [1, n], a diagonal entry is negative or not finite, or the trace is 0 or not finite. It panics if src.Diag or
 // src.EntryError is invalid.
-func newBuilder(src Source, rank int, o *Options) (*builder, error) {
+func newBuilder(src Source, rank int, options *Options) (*builder, error) {
 	n := src.Dim()
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	b := &builder{src: src, comm: comm.OrAlone(o.Comm), n: n, block: o.Block, diag: src.Diag(),
+	b := &builder{src: src, comm: comm.OrAlone(options.Comm), n: n, block: options.Block, diag: src.Diag(),
 		entryError: src.EntryError()}
 	if !(b.entryError >= 0) {
 		panic(fmt.Sprintf("lowrank: columns with an error of %v", b.entryError))

@@ -67,8 +67,8 @@ const minDiagonal = 0x1p-90
 func (b *builder) certify(ctx context.Context, f *Factor) error {
 	f.EntryError, f.relativeError = b.entryError, b.relativeError()
 	largest := slices.Max(b.diag)
-	for _, s := range f.Landmarks {
-		if v := b.diag[s]; v > 0 && v < minDiagonal*largest {
+	for _, landmark := range f.Landmarks {
+		if v := b.diag[landmark]; v > 0 && v < minDiagonal*largest {
 			f.EntryError = math.Inf(1)
 		}
 	}

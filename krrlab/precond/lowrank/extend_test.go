@@ -17,13 +17,13 @@ import (
 
 // leadingBlock returns the leading n×n block of k.
 func leadingBlock(k *denseSource, n int) *denseSource {
-	s := mat.NewSymDense(n, nil)
+	block := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
-			s.SetSym(i, j, k.At(i, j))
+			block.SetSym(i, j, k.At(i, j))
 		}
 	}
-	return &denseSource{SymDense: s}
+	return &denseSource{SymDense: block}
 }
 
 // TestExtend extends factors twice. The result must pass checkFactor, and its K̂ must equal the Nyström approximation
@@ -53,7 +53,8 @@ func TestExtend(t *testing.T) {
 				want, approximation := nystromByDefinition(t, k, f.Landmarks, f.Shift), approximationOf(f)
 				for i := range n {
 					for j := range n {
-						if deviation := math.Abs(approximation.At(i, j) - want.At(i, j)); !(deviation <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
+						if deviation := math.Abs(approximation.At(i, j) - want.At(i,
+							j)); !(deviation <= 1e-6*math.Sqrt(k.At(i, i)*k.At(j, j))) {
 							t.Fatalf("%s%s: K̂(%d, %d) has an error of %g", name, scale, i, j, deviation)
 						}
 					}
@@ -90,8 +91,8 @@ func TestExtendInexact(t *testing.T) {
 		for i := range 300 {
 			for j := range i {
 				cross := x[i][0]*x[j][0] + x[i][1]*x[j][1]
-				r2 := x[i][0]*x[i][0] + x[i][1]*x[i][1] + (x[j][0]*x[j][0] + x[j][1]*x[j][1]) - 2*cross
-				inexactHead.SetSym(i, j, math.Exp(-max(0, r2)/2))
+				sqDistance := x[i][0]*x[i][0] + x[i][1]*x[i][1] + (x[j][0]*x[j][0] + x[j][1]*x[j][1]) - 2*cross
+				inexactHead.SetSym(i, j, math.Exp(-max(0, sqDistance)/2))
 				if deviation := math.Abs(inexactHead.At(i, j) - k.At(i, j)); deviation > inexactHead.epsilon {
 					t.Fatalf("an inexact entry has an error of %g, above the bound", deviation)
 				}
@@ -104,10 +105,11 @@ func TestExtendInexact(t *testing.T) {
 				continue
 			}
 			testkit.OK(t, err)
-			if smallest := testkit.Eigenvalues(t, residualOf(k, f))[0]; !(smallest >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
+			if smallest := testkit.Eigenvalues(t,
+				residualOf(k, f))[0]; !(smallest >= -f.Rounding) || !(f.Rounding >= first.Rounding) ||
 				f.EntryError != inexactHead.epsilon {
-				t.Errorf("%s: the smallest eigenvalue of K−FFᵀ is %g, the rounding %g, before %g", name, smallest, f.Rounding,
-					first.Rounding)
+				t.Errorf("%s: the smallest eigenvalue of K−FFᵀ is %g, the rounding %g, before %g", name, smallest,
+					f.Rounding, first.Rounding)
 			}
 			again := testkit.Must(f.Extend(ctx, k, nil))
 			testkit.Equal(t, again.EntryError, inexactHead.epsilon)

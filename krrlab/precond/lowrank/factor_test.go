@@ -315,7 +315,7 @@ func TestFactorErrors(t *testing.T) {
 		return &denseSource{SymDense: k}
 	}
 	canceledLater, stop := context.WithCancel(ctx)
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name string
 		ctx  context.Context
 		k    lowrank.Source
@@ -340,12 +340,12 @@ func TestFactorErrors(t *testing.T) {
 		{"wrong diagonal", ctx, &wrongDiagonal{good}, 20, "on the diagonal"},
 	} {
 		for methodName, method := range methods {
-			_, err := method(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
-			if k, ok := c.k.(*denseSource); ok {
+			_, err := method(test.ctx, test.k, test.rank, rng.New(4), &lowrank.Options{Block: 5})
+			if k, ok := test.k.(*denseSource); ok {
 				k.calls = 0
 			}
-			testkit.Fails(t, err, c.want)
-			if c.name == "failing source" && !errors.Is(err, errSource) {
+			testkit.Fails(t, err, test.want)
+			if test.name == "failing source" && !errors.Is(err, errSource) {
 				t.Errorf("%s: %v does not wrap the source's error", methodName, err)
 			}
 		}
@@ -377,9 +377,9 @@ func (w *wrongBounds) Diag() []float64     { return w.denseSource.Diag()[:w.n] }
 type wrongDiagonal struct{ *denseSource }
 
 func (w *wrongDiagonal) Diag() []float64 {
-	d := w.denseSource.Diag()
-	for i := range d {
-		d[i] *= 1.01
+	diagonal := w.denseSource.Diag()
+	for i := range diagonal {
+		diagonal[i] *= 1.01
 	}
-	return d
+	return diagonal
 }

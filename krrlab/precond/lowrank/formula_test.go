@@ -25,10 +25,10 @@ func (s *columnSource) Diag() []float64     { return s.diag }
 func (s *columnSource) EntryError() float64 { return s.epsilon }
 
 func (s *columnSource) Submatrix(_ context.Context, rows, cols []int, dst blas64.General) error {
-	_, k := s.columns.Dims()
-	for a, i := range rows {
-		for q, j := range cols {
-			dst.Data[a*dst.Stride+q] = s.columns.At(i, j%k)
+	_, columnCount := s.columns.Dims()
+	for row, i := range rows {
+		for col, j := range cols {
+			dst.Data[row*dst.Stride+col] = s.columns.At(i, j%columnCount)
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func TestCertify(t *testing.T) {
 		t.Errorf("q = %g of columns with an unknown error, want %g", got, want)
 	}
 	b.entryError = 0
-	for _, c := range []struct {
+	for _, test := range []struct {
 		residualDiag           []float64
 		trace, roundingSq      float64
 		residual, wantRounding float64
@@ -110,11 +110,11 @@ func TestCertify(t *testing.T) {
 		{[]float64{1, 1, 1, 0}, 4, 0.01, 3, 2*1*0.1 + 0.01},
 		{[]float64{0, 0, 0, 0}, 4, 0.01, 0, 2*2*0.1 + 0.01},
 	} {
-		b.residualDiag, b.trace, b.roundingSq = c.residualDiag, c.trace, []float64{c.roundingSq}
-		f := &Factor{Trace: c.trace}
+		b.residualDiag, b.trace, b.roundingSq = test.residualDiag, test.trace, []float64{test.roundingSq}
+		f := &Factor{Trace: test.trace}
 		testkit.OK(t, b.certify(t.Context(), f))
-		if f.Residual != c.residual || !atMostOnePercentAbove(f.Rounding, c.wantRounding) {
-			t.Errorf("%+v: residual %g, rounding %g", c, f.Residual, f.Rounding)
+		if f.Residual != test.residual || !atMostOnePercentAbove(f.Rounding, test.wantRounding) {
+			t.Errorf("%+v: residual %g, rounding %g", test, f.Residual, f.Rounding)
 		}
 	}
 }

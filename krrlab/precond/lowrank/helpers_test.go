@@ -38,11 +38,11 @@ func (k *denseSource) EntryError() float64 { return 0x1p-48 }
 func (k *denseSource) Dim() int { return k.SymmetricDim() }
 
 func (k *denseSource) Diag() []float64 {
-	d := make([]float64, k.Dim())
-	for i := range d {
-		d[i] = k.At(i, i)
+	diagonal := make([]float64, k.Dim())
+	for i := range diagonal {
+		diagonal[i] = k.At(i, i)
 	}
-	return d
+	return diagonal
 }
 
 func (k *denseSource) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
@@ -56,14 +56,14 @@ func (k *denseSource) Submatrix(ctx context.Context, rows, cols []int, dst blas6
 	if len(rows) != dst.Rows || len(cols) != dst.Cols {
 		panic("shape")
 	}
-	for _, s := range [][]int{rows, cols} {
-		if len(slices.Compact(slices.Sorted(slices.Values(s)))) != len(s) {
+	for _, indices := range [][]int{rows, cols} {
+		if len(slices.Compact(slices.Sorted(slices.Values(indices)))) != len(indices) {
 			panic("a row or a column twice")
 		}
 	}
-	for a, i := range rows {
-		for q, j := range cols {
-			dst.Data[a*dst.Stride+q] = k.At(i, j)
+	for row, i := range rows {
+		for col, j := range cols {
+			dst.Data[row*dst.Stride+col] = k.At(i, j)
 		}
 	}
 	return ctx.Err()

@@ -35,8 +35,8 @@ type Options struct {
 	// the landmarks that RPCholesky draws, but not their distribution. Default: min(rank/10, 200), at least 10.
 	Block int
 	// StopResidual γ ends RPCholesky before it reaches its rank: after the first block with which tr(K−K̂) is at most γ
-	// times the number of columns of F. Points that are not drawn, as their residual is at the level of rounding, do
-	// not count: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). Default: 0, never.
+	// times the number of columns of F. Points whose residual is at the level of rounding do not count, because they
+	// are not drawn: tr(K−K̂) may be larger by up to n·2⁻²⁰·max_i k(x_i, x_i). Default: 0, never.
 	StopResidual float64
 	// Progress, if not nil, is called after each block; completed increases to total.
 	Progress func(completed, total int)

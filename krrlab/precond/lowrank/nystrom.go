@@ -36,19 +36,19 @@ import (
 // Nystrom returns an error if rank is not in [1, n], a diagonal entry is negative or not finite, K is zero or turns out
 // not to be positive semi-definite, a column has a number that is not finite, F overflows float32, src fails or ctx
 // ends.
-func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
+func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, options *Options) (*Factor, error) {
 	n := src.Dim()
 	if err := checkRank(rank, n); err != nil {
 		return nil, err
 	}
-	return NystromAt(ctx, src, g.Sub("landmarks").Perm(n)[:rank], o)
+	return NystromAt(ctx, src, g.Sub("landmarks").Perm(n)[:rank], options)
 }
 
 // NystromAt is Nystrom with landmarks that the caller chooses, as distinct row indices of K. It also returns an error
 // if an index is out of range or repeated.
-func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*Factor, error) {
+func NystromAt(ctx context.Context, src Source, landmarks []int, options *Options) (*Factor, error) {
 	rank := len(landmarks)
-	opt := o.withDefaults(rank)
+	opt := options.withDefaults(rank)
 	b, err := newBuilder(src, rank, &opt)
 	if err != nil {
 		return nil, err
@@ -145,10 +145,10 @@ func (ny *nystrom) factorW(ctx context.Context) error {
 			return err
 		}
 		for j := range r {
-			v := &ny.l[j*r+j]
-			*v += ny.nu * *v
-			if *v == 0 {
-				*v = 1
+			diagonal := &ny.l[j*r+j]
+			*diagonal += ny.nu * *diagonal
+			if *diagonal == 0 {
+				*diagonal = 1
 			}
 		}
 		if accel.Dpotrf(r, ny.l, r) {
@@ -163,8 +163,8 @@ func (ny *nystrom) factorW(ctx context.Context) error {
 
 // scaleExponent returns h for which 4ʰ is within a factor of 4 of the largest diagonal entry of K.
 func (b *builder) scaleExponent() int {
-	_, e := math.Frexp(slices.Max(b.diag))
-	return e / 2
+	_, exponent := math.Frexp(slices.Max(b.diag))
+	return exponent / 2
 }
 
 // computeF sets the rows of F = fl(C·L⁻ᵀ) from the given one on, in strips of panelRows rows per thread, which take
@@ -198,13 +198,13 @@ func (ny *nystrom) computeF(ctx context.Context, firstRow int, progress func(com
 // dropDependent removes landmarks that depend on others, and their columns of F, as documented at Nystrom.
 func (ny *nystrom) dropDependent(ctx context.Context) error {
 	r := ny.f.D
-	squares := make([]float64, r)
-	err := addInRankOrder(ctx, ny.comm, squares, func() {
+	sqNorms := make([]float64, r)
+	err := addInRankOrder(ctx, ny.comm, sqNorms, func() {
 		// The error may be ignored: if ctx has ended, the communication that follows fails, too.
 		_ = accel.ForEachBlock(ctx, r, normColumns, func(_, lo, hi int) {
 			for i := range ny.rows {
 				for k, v := range ny.f.Row(i)[lo:hi] {
-					squares[lo+k] += float64(v) * float64(v)
+					sqNorms[lo+k] += float64(v) * float64(v)
 				}
 			}
 		})
@@ -212,32 +212,32 @@ func (ny *nystrom) dropDependent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var dependent []int // columns of F
-	for j, s := range ny.landmarks {
+	var dependentColumns []int // columns of F whose landmarks depend on earlier ones
+	for j, landmark := range ny.landmarks {
 		diagonal := math.Ldexp(ny.l[j*r+j], ny.exponent) // L_jj
-		if squares[j] == 0 || diagonal*diagonal <= 4*ny.nu*ny.diag[s] {
-			dependent = append(dependent, j)
+		if sqNorms[j] == 0 || diagonal*diagonal <= 4*ny.nu*ny.diag[landmark] {
+			dependentColumns = append(dependentColumns, j)
 		}
 	}
-	slices.SortStableFunc(dependent, func(a, b int) int { return cmp.Compare(squares[a], squares[b]) })
-	dropped := make([]bool, r)
+	slices.SortStableFunc(dependentColumns, func(a, b int) int { return cmp.Compare(sqNorms[a], sqNorms[b]) })
+	isDropped := make([]bool, r)
 	var sum float64
-	for _, j := range dependent {
-		if sum += squares[j]; sum > ny.nu*ny.trace {
+	for _, j := range dependentColumns {
+		if sum += sqNorms[j]; sum > ny.nu*ny.trace {
 			break
 		}
-		dropped[j] = true
+		isDropped[j] = true
 	}
-	return ny.dropColumns(dropped)
+	return ny.dropColumns(isDropped)
 }
 
 // dropColumns removes the marked columns of F and their landmarks, moves the remaining columns together, and adds the
 // squares of the removed entries to residualDiag. It returns an error if no landmark remains.
-func (ny *nystrom) dropColumns(dropped []bool) error {
+func (ny *nystrom) dropColumns(isDropped []bool) error {
 	var landmarks []int
-	for j, s := range ny.landmarks {
-		if !dropped[j] {
-			landmarks = append(landmarks, s)
+	for j, landmark := range ny.landmarks {
+		if !isDropped[j] {
+			landmarks = append(landmarks, landmark)
 		}
 	}
 	if len(landmarks) == 0 {
@@ -249,14 +249,14 @@ func (ny *nystrom) dropColumns(dropped []bool) error {
 	ny.landmarks = landmarks
 	for i := range ny.rows {
 		row := ny.f.Row(i)
-		k := 0
+		column := 0
 		for j, v := range row {
-			if dropped[j] {
+			if isDropped[j] {
 				ny.residualDiag[i] += float64(v) * float64(v)
 				continue
 			}
-			row[k] = v
-			k++
+			row[column] = v
+			column++
 		}
 	}
 	return nil

@@ -18,14 +18,14 @@ func nystromByDefinition(t *testing.T, k mat.Symmetric, landmarks []int, nu floa
 	t.Helper()
 	n, r := k.SymmetricDim(), len(landmarks)
 	c, shifted := mat.NewDense(n, r, nil), mat.NewSymDense(r, nil) // C and W+νD
-	for q, j := range landmarks {
+	for col, j := range landmarks {
 		for i := range n {
-			c.Set(i, q, k.At(i, j))
+			c.Set(i, col, k.At(i, j))
 		}
-		for p, i := range landmarks[:q+1] {
-			shifted.SetSym(p, q, k.At(i, j))
+		for row, i := range landmarks[:col+1] {
+			shifted.SetSym(row, col, k.At(i, j))
 		}
-		shifted.SetSym(q, q, (1+nu)*k.At(j, j))
+		shifted.SetSym(col, col, (1+nu)*k.At(j, j))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(shifted) {
@@ -58,7 +58,8 @@ func TestNystromReference(t *testing.T) {
 					t.Errorf("%s: %v", name, f)
 				}
 				if f.Rank() < rank {
-					// a landmark of the ill-conditioned matrix was dropped, so nystromByDefinition has other columns
+					// A landmark of the ill-conditioned matrix was dropped, so nystromByDefinition would have other
+					// columns.
 					continue
 				}
 				if !slices.Equal(f.Landmarks, landmarks) {
@@ -84,8 +85,8 @@ func TestNystromUniform(t *testing.T) {
 	k := gaussianMatrix(5, n, 3, 1)
 	var count [n]float64
 	for seed := range uint64(runs) {
-		for _, s := range testkit.Must(lowrank.Nystrom(ctx, k, rank, rng.New(seed), nil)).Landmarks {
-			count[s]++
+		for _, landmark := range testkit.Must(lowrank.Nystrom(ctx, k, rank, rng.New(seed), nil)).Landmarks {
+			count[landmark]++
 		}
 	}
 	const expected = runs * rank / n

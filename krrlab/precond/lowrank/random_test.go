@@ -25,9 +25,9 @@ func (k *roundedSource) EntryError() float64 { return k.bound }
 
 func (k *roundedSource) Submatrix(ctx context.Context, rows, cols []int, dst blas64.General) error {
 	err := k.denseSource.Submatrix(ctx, rows, cols, dst)
-	for a := range rows {
-		for q := range cols {
-			v := &dst.Data[a*dst.Stride+q]
+	for row := range rows {
+		for col := range cols {
+			v := &dst.Data[row*dst.Stride+col]
 			if k.steps > 0 {
 				*v = math.RoundToEven(*v*k.steps) / k.steps
 			} else {

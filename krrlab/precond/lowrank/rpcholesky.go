@@ -21,26 +21,27 @@ import (
 //
 // The landmarks have the same distribution as if they were drawn one at a time, for any block size (Epperly, Tropp,
 // Webber). Points with d_i ≤ 2⁻²⁰k(x_i, x_i) are not drawn. If no other points are left, or if the sum of their d_i is
-// at most 2⁻²⁴ of the trace, K̂ equals K up to rounding, and F has fewer columns than requested, as it also has with
-// Options.StopResidual. The points with d_i ≤ 2⁻²⁰k(x_i, x_i) have a sum of d_i of at most n·2⁻²⁰·max_i k(x_i, x_i).
+// at most 2⁻²⁴ of the trace, K̂ equals K up to rounding, and F has fewer columns than requested. Options.StopResidual
+// may also end the factorization early. The points with d_i ≤ 2⁻²⁰k(x_i, x_i) have a sum of d_i of at most n·2⁻²⁰·max_i
+// k(x_i, x_i).
 //
 // The cost is n·rank² flops and the formation of the columns of K of all proposals; for memory see the package
 // documentation. The landmarks and F are functions of g and Options.Block, with the same bits for any number of threads
 // and of ranks. RPCholesky returns the same errors as Nystrom.
-func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
-	opt := o.withDefaults(rank)
+func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, options *Options) (*Factor, error) {
+	opt := options.withDefaults(rank)
 	b, err := newBuilder(src, rank, &opt)
 	if err != nil {
 		return nil, err
 	}
-	p := newPartial(b)
+	p := newPartialFactor(b)
 	proposalStream, acceptanceStream := g.Sub("proposals"), g.Sub("acceptance")
 	var proposalCount, trialCount uint64
 	accept := func(residualWhenDrawn, pivot float64) bool {
 		trialCount++
 		return acceptanceStream.Float64(trialCount-1)*residualWhenDrawn < pivot
 	}
-	var levels []float64
+	var targetSums []float64
 	for len(p.landmarks) < rank {
 		total, err := p.updatePrefixSums(ctx)
 		if err != nil {
@@ -49,13 +50,13 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		if !(total > max(0, opt.StopResidual)*float64(len(p.landmarks))) {
 			break
 		}
-		levels = levels[:0]
+		targetSums = targetSums[:0]
 		for range min(opt.Block, rank-len(p.landmarks)) {
-			level := proposalStream.Float64(proposalCount) * total
-			levels = append(levels, min(level, math.Nextafter(total, 0)))
+			target := proposalStream.Float64(proposalCount) * total
+			targetSums = append(targetSums, min(target, math.Nextafter(total, 0)))
 			proposalCount++
 		}
-		proposals, err := p.findPoints(ctx, levels)
+		proposals, err := p.findPoints(ctx, targetSums)
 		if err == nil {
 			err = p.addProposals(ctx, proposals, accept)
 		}

@@ -48,28 +48,28 @@ func TestPivotDistribution(t *testing.T) {
 	const n, runs = 6, 8000
 	x := [][]float64{{0, 0}, {0.3, 0}, {1, 1}, {-1, 0.5}, {0.05, 0.1}, {2, -1}}
 	k := gaussianMatrixOf(x, 1)
-	for i, s := range []float64{1, 1.4, 0.7, 1, 2, 0.8} {
+	for i, scale := range []float64{1, 1.4, 0.7, 1, 2, 0.8} {
 		for j := range n {
-			v := k.At(i, j) * s
+			entry := k.At(i, j) * scale
 			if i == j {
-				v *= s
+				entry *= scale
 			}
-			k.SetSym(i, j, v)
+			k.SetSym(i, j, entry)
 		}
 	}
 	probabilities := pairProbabilities(k)
-	for _, c := range []struct{ rank, block int }{{2, 1}, {2, 2}, {4, 3}, {5, 5}, {6, 0}} {
+	for _, test := range []struct{ rank, block int }{{2, 1}, {2, 2}, {4, 3}, {5, 5}, {6, 0}} {
 		count := make([]float64, n*n)
 		for seed := range uint64(runs) {
-			g := rng.New(seed).Sub("law", uint64(c.rank), uint64(c.block))
-			f := testkit.Must(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
+			g := rng.New(seed).Sub("law", uint64(test.rank), uint64(test.block))
+			f := testkit.Must(lowrank.RPCholesky(ctx, k, test.rank, g, &lowrank.Options{Block: test.block}))
 			count[f.Landmarks[0]*n+f.Landmarks[1]]++
 		}
 		var chiSquared, rareObserved, rareExpected float64
 		cells := 0
-		for pair, p := range probabilities {
-			observed, expected := count[pair], p*runs // observed and expected draws
-			if expected < 10 {                        // merged into one cell
+		for pair, probability := range probabilities {
+			observed, expected := count[pair], probability*runs // observed and expected draws
+			if expected < 10 {                                  // merged into one cell
 				rareObserved, rareExpected = rareObserved+observed, rareExpected+expected
 				continue
 			}
@@ -79,11 +79,12 @@ func TestPivotDistribution(t *testing.T) {
 		if rareExpected > 0 {
 			chiSquared += (rareObserved - rareExpected) * (rareObserved - rareExpected) / rareExpected
 		} else if rareObserved > 0 {
-			t.Errorf("rank %d, block %d: %v draws of pairs of probability 0", c.rank, c.block, rareObserved)
+			t.Errorf("rank %d, block %d: %v draws of pairs of probability 0", test.rank, test.block, rareObserved)
 		}
-		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chiSquared, cells)
+		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", test.rank, test.block, chiSquared, cells)
 		if chiSquared > 85 {
-			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", c.rank, c.block, chiSquared, cells, count)
+			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", test.rank, test.block, chiSquared, cells,
+				count)
 		}
 	}
 }
@@ -108,8 +109,8 @@ func TestProposalOrder(t *testing.T) {
 	k, g := &recordedColumns{denseSource: gaussianMatrix(1, n, 5, 1.5)}, rng.New(3)
 	testkit.Must(lowrank.RPCholesky(ctx, k, 20, g, &lowrank.Options{Block: 20}))
 	var want []int
-	for q := range uint64(20) {
-		if i := int(n * g.Sub("proposals").Float64(q)); !slices.Contains(want, i) {
+	for draw := range uint64(20) {
+		if i := int(n * g.Sub("proposals").Float64(draw)); !slices.Contains(want, i) {
 			want = append(want, i)
 		}
 	}

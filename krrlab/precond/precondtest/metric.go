@@ -43,8 +43,8 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 	solutions := s.productOrZero("SolveTo", s.solve, v)
 	var projections mat.Dense
 	projections.Mul(v.T(), y)
-	_, k := v.Dims()
-	for j := range k {
+	_, columns := v.Dims()
+	for j := range columns {
 		// The first draw is one of the directions v, so it is left out.
 		mean, variance := stat.MeanVariance(projections.RawRowView(j)[1:], nil)
 		wantVariance := mat.Dot(v.ColView(j), solutions.ColView(j)) // vᵀM⁻¹v
@@ -55,8 +55,8 @@ func (s *suite) checkMetric(m lanczos.Metric) {
 			return
 		}
 		if tolerance := sigmas * math.Sqrt(2./(drawCount-1)); !(math.Abs(variance/wantVariance-1) <= tolerance) {
-			s.addViolation("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want "+
-				"1 to %.2g", variance/wantVariance, j, tolerance)
+			s.addViolation("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, "+
+				"want 1 to %.2g", variance/wantVariance, j, tolerance)
 			return
 		}
 	}
@@ -87,15 +87,15 @@ func (s *suite) drawSamples(m lanczos.Metric, g rng.Stream) (*mat.Dense, error) 
 // directions returns vectors in which the covariance is tested: the probes, the first draw, in whose direction M is
 // large, and a probe to which M⁻¹ was applied five times, in whose direction M is small.
 func (s *suite) directions(x *mat.Dense) *mat.Dense {
-	n, k := s.x.Dims()
-	v := mat.NewDense(n, k+2, nil)
+	n, columns := s.x.Dims()
+	v := mat.NewDense(n, columns+2, nil)
 	v.Copy(s.x)
-	v.SetCol(k, mat.Col(nil, 0, x))
-	small := mat.DenseCopyOf(s.x.Slice(0, n, 0, 1))
+	v.SetCol(columns, mat.Col(nil, 0, x))
+	smallDirection := mat.DenseCopyOf(s.x.Slice(0, n, 0, 1))
 	for range 5 {
-		small = s.productOrZero("SolveTo", s.solve, small)
-		small.Scale(1/mat.Norm(small, 2), small)
+		smallDirection = s.productOrZero("SolveTo", s.solve, smallDirection)
+		smallDirection.Scale(1/mat.Norm(smallDirection, 2), smallDirection)
 	}
-	v.SetCol(k+1, mat.Col(nil, 0, small))
+	v.SetCol(columns+1, mat.Col(nil, 0, smallDirection))
 	return v
 }

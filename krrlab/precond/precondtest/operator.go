@@ -13,8 +13,8 @@ import (
 
 // TestOperator returns an error with one line for each property that A violates, and nil if there is none. If a product
 // fails, its error is one of the lines. TestOperator uses the options Tol and Seed.
-func TestOperator(ctx context.Context, a pcg.Operator, o *Options) error {
-	s := newSuite(ctx, o)
+func TestOperator(ctx context.Context, a pcg.Operator, options *Options) error {
+	s := newSuite(ctx, options)
 	s.checkOperator("", a)
 	return errors.Join(s.violations...)
 }
@@ -70,9 +70,9 @@ func probes(n, random int, seed uint64) *mat.Dense {
 
 // checkLinear checks A(XC) = YC, Y = AX, for a matrix C that combines each probe with the next one.
 func (s *suite) checkLinear(name string, a pcg.Operator, x, y *mat.Dense) error {
-	_, k := x.Dims()
-	c := mat.NewDense(k, k-1, nil)
-	for j := range k - 1 {
+	_, columns := x.Dims()
+	c := mat.NewDense(columns, columns-1, nil)
+	for j := range columns - 1 {
 		c.Set(j, j, 1.75)
 		c.Set(j+1, j, -0.3)
 	}
@@ -88,10 +88,10 @@ func (s *suite) checkLinear(name string, a pcg.Operator, x, y *mat.Dense) error 
 
 // checkSymmetric checks xᵀAz = zᵀAx and xᵀAx > 0 for all pairs of columns of X, where Y = AX.
 func (s *suite) checkSymmetric(name string, x, y *mat.Dense) {
-	_, k := x.Dims()
+	_, columns := x.Dims()
 	var products mat.Dense
 	products.Mul(x.T(), y)
-	for i := range k {
+	for i := range columns {
 		if diagonal := products.At(i, i); diagonal <= 0 {
 			s.addViolation("%snot positive definite: xᵀAx = %.3g (probe %d)", name, diagonal, i)
 			return
@@ -109,8 +109,8 @@ func (s *suite) checkSymmetric(name string, x, y *mat.Dense) {
 
 // checkBlocks checks that A times blocks of 1, 2, … columns of X gives the columns of Y = AX.
 func (s *suite) checkBlocks(name string, a pcg.Operator, x, y *mat.Dense) error {
-	n, k := x.Dims()
-	for j, width := 0, 1; j+width <= k; j, width = j+width, width+1 {
+	n, columns := x.Dims()
+	for j, width := 0, 1; j+width <= columns; j, width = j+width, width+1 {
 		block, err := s.product(a, mat.DenseCopyOf(x.Slice(0, n, j, j+width)))
 		if err != nil {
 			return err

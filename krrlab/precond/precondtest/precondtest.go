@@ -34,8 +34,8 @@ type Options struct {
 
 // Test returns an error with one line for each property that M violates, and nil if there is none. It takes about 30
 // solves and 500 draws. Test changes the number of threads temporarily; do not run it in parallel tests.
-func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
-	s := newSuite(ctx, o)
+func Test(ctx context.Context, m pcg.Preconditioner, options *Options) error {
+	s := newSuite(ctx, options)
 	s.solve = inverse{m}
 	if !s.checkOperator("M⁻¹: ", s.solve) {
 		return errors.Join(s.violations...)
@@ -82,8 +82,8 @@ type suite struct {
 }
 
 // newSuite returns a suite without violations, with the defaults for options that are not set.
-func newSuite(ctx context.Context, o *Options) *suite {
-	s := &suite{ctx: ctx, options: *cmp.Or(o, &Options{})}
+func newSuite(ctx context.Context, options *Options) *suite {
+	s := &suite{ctx: ctx, options: *cmp.Or(options, &Options{})}
 	s.options.Tol = cmp.Or(s.options.Tol, 1e-10)
 	return s
 }
@@ -160,9 +160,9 @@ func (s *suite) shapeFault(dst, r *mat.Dense) (fault string) {
 // checkStrided checks SolveTo between columns of wider matrices.
 func (s *suite) checkStrided() {
 	const outside = 7
-	n, k := s.x.Dims()
-	src, dst := filled(n, k+2, outside), filled(n, k+3, outside)
-	r, y := src.Slice(0, n, 1, k+1).(*mat.Dense), dst.Slice(0, n, 2, k+2).(*mat.Dense)
+	n, columns := s.x.Dims()
+	src, dst := filled(n, columns+2, outside), filled(n, columns+3, outside)
+	r, y := src.Slice(0, n, 1, columns+1).(*mat.Dense), dst.Slice(0, n, 2, columns+2).(*mat.Dense)
 	r.Copy(s.x)
 	s.expectNear("SolveTo between columns of wider matrices", s.solve.MulTo(s.ctx, y, r), y, s.y)
 	y.Zero()
@@ -175,15 +175,16 @@ func (s *suite) checkStrided() {
 // lack the first and last column.
 func (s *suite) checkConcurrent() {
 	const callers, calls = 4, 8
-	n, k := s.x.Dims()
+	n, columns := s.x.Dims()
 	start := make(chan struct{})
 	var group sync.WaitGroup
 	var reportOnce sync.Once
 	for caller := range callers {
 		group.Go(func() {
 			<-start
-			x, want := mat.DenseCopyOf(s.x.Slice(0, n, caller%2, k-caller%2)), s.y.Slice(0, n, caller%2, k-caller%2)
-			y := mat.NewDense(n, k-caller%2*2, nil)
+			x, want := mat.DenseCopyOf(s.x.Slice(0, n, caller%2, columns-caller%2)),
+				s.y.Slice(0, n, caller%2, columns-caller%2)
+			y := mat.NewDense(n, columns-caller%2*2, nil)
 			for range calls {
 				if err := s.solve.MulTo(s.ctx, y, x); err != nil || !s.isNear(y, want) {
 					reportOnce.Do(func() { s.expectNear("SolveTo during other calls", err, y, want) })
@@ -205,9 +206,9 @@ func relativeError(x, y mat.Matrix) float64 {
 
 // isNear reports whether every column of x equals the same column of y within the tolerance.
 func (s *suite) isNear(x *mat.Dense, y mat.Matrix) bool {
-	n, k := x.Dims()
+	n, columns := x.Dims()
 	want := mat.DenseCopyOf(y)
-	for j := range k {
+	for j := range columns {
 		if relative := relativeError(x.Slice(0, n, j, j+1), want.Slice(0, n, j, j+1)); !(relative <= s.options.Tol) {
 			return false
 		}
@@ -215,23 +216,23 @@ func (s *suite) isNear(x *mat.Dense, y mat.Matrix) bool {
 	return true
 }
 
-// filled returns an n×k matrix whose entries are v.
-func filled(n, k int, v float64) *mat.Dense {
-	x := mat.NewDense(n, k, nil)
+// filled returns a matrix with n rows, whose entries are v.
+func filled(n, columns int, v float64) *mat.Dense {
+	x := mat.NewDense(n, columns, nil)
 	x.Apply(func(_, _ int, _ float64) float64 { return v }, x)
 	return x
 }
 
 // product returns AX. It returns an error if an entry of the result is not set or not finite.
 func (s *suite) product(a pcg.Operator, x *mat.Dense) (*mat.Dense, error) {
-	n, k := x.Dims()
-	y := filled(n, k, math.NaN())
+	n, columns := x.Dims()
+	y := filled(n, columns, math.NaN())
 	if err := a.MulTo(s.ctx, y, x); err != nil {
 		return nil, fmt.Errorf("unexpected error: %w", err)
 	}
 	for i, v := range y.RawMatrix().Data {
 		if v-v != 0 {
-			return nil, fmt.Errorf("entry (%d, %d) of the result is %v", i/k, i%k, v)
+			return nil, fmt.Errorf("entry (%d, %d) of the result is %v", i/columns, i%columns, v)
 		}
 	}
 	return y, nil

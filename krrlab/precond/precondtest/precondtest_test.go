@@ -51,8 +51,8 @@ func (d diagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) er
 		func(i int, _ float64) float64 { return math.Sqrt(diagonalEntry(i)) * g.Normal(uint64(i)) })
 }
 
-// faulty is the preconditioner diagonal with faults. The keys of the maps are names of methods.
-type faulty struct {
+// faultyDiagonal is the preconditioner diagonal with faults. The keys of the maps are names of methods.
+type faultyDiagonal struct {
 	diagonal
 	dim           int
 	after         map[string]func(dst, src *mat.Dense) // called after the method of this name
@@ -61,10 +61,10 @@ type faulty struct {
 	solve         func(v float64, i int) float64       // replaces SolveTo, without a check of shapes
 }
 
-func (d faulty) Dim() int { return d.dim }
+func (d faultyDiagonal) Dim() int { return d.dim }
 
 // call calls good, which is the method of this name of diagonal, with the faults of d.
-func (d faulty) call(ctx context.Context, name string, dst, src *mat.Dense,
+func (d faultyDiagonal) call(ctx context.Context, name string, dst, src *mat.Dense,
 	good func(ctx context.Context) error) error {
 	if err := d.err[name]; err != nil {
 		return err
@@ -79,7 +79,7 @@ func (d faulty) call(ctx context.Context, name string, dst, src *mat.Dense,
 	return err
 }
 
-func (d faulty) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+func (d faultyDiagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if d.solve != nil {
 		dst.Apply(func(i, _ int, v float64) float64 { return d.solve(v, i) }, r)
 		return ctx.Err()
@@ -87,27 +87,27 @@ func (d faulty) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return d.call(ctx, "SolveTo", dst, r, func(ctx context.Context) error { return d.diagonal.SolveTo(ctx, dst, r) })
 }
 
-func (d faulty) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+func (d faultyDiagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return d.call(ctx, "MulTo", dst, src, func(ctx context.Context) error { return d.diagonal.MulTo(ctx, dst, src) })
 }
 
-func (d faulty) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+func (d faultyDiagonal) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
 	return d.call(ctx, "NormalTo", dst, dst, func(ctx context.Context) error {
 		return d.diagonal.NormalTo(ctx, dst, g)
 	})
 }
 
 // withFault returns diagonal with a fault: f is called after the named method.
-func withFault(method string, f func(dst, src *mat.Dense)) faulty {
-	return faulty{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
+func withFault(method string, f func(dst, src *mat.Dense)) faultyDiagonal {
+	return faultyDiagonal{dim: order, after: map[string]func(dst, src *mat.Dense){method: f}}
 }
 
 // solveOnly is a pcg.Preconditioner without further methods.
 type solveOnly struct{ m pcg.Preconditioner }
 
-func (b solveOnly) Dim() int { return b.m.Dim() }
-func (b solveOnly) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	return b.m.SolveTo(ctx, dst, r)
+func (s solveOnly) Dim() int { return s.m.Dim() }
+func (s solveOnly) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	return s.m.SolveTo(ctx, dst, r)
 }
 
 var allOptions = &precondtest.Options{InPlace: true, Strided: true, Concurrent: true}
@@ -116,7 +116,7 @@ var allOptions = &precondtest.Options{InPlace: true, Strided: true, Concurrent: 
 // draws.
 func TestCorrectPreconditioners(t *testing.T) {
 	errNoZ := fmt.Errorf("no Z: %w", errors.ErrUnsupported)
-	unsupported := faulty{dim: order, err: map[string]error{"MulTo": errNoZ, "NormalTo": errNoZ}}
+	unsupported := faultyDiagonal{dim: order, err: map[string]error{"MulTo": errNoZ, "NormalTo": errNoZ}}
 	for _, m := range []pcg.Preconditioner{diagonal{}, solveOnly{diagonal{}}, unsupported} {
 		for seed := range uint64(20) {
 			opts := *allOptions
@@ -159,14 +159,14 @@ func TestFaultyPreconditioners(t *testing.T) {
 		dst.Set(0, 0, dst.At(0, 0)*(1+float64(calls)*1e-15))
 	}
 	// withStrideFault returns a preconditioner whose fault occurs only if dst consists of columns of a wider matrix.
-	withStrideFault := func(change func(dst *mat.Dense, raw blas64.General)) faulty {
+	withStrideFault := func(change func(dst *mat.Dense, raw blas64.General)) faultyDiagonal {
 		return withFault("SolveTo", func(dst, _ *mat.Dense) {
 			if raw := dst.RawMatrix(); raw.Stride != raw.Cols {
 				change(dst, raw)
 			}
 		})
 	}
-	for want, m := range map[string]faulty{
+	for want, m := range map[string]faultyDiagonal{
 		"M⁻¹: not linear": withFault("SolveTo", cubic),
 		"M⁻¹: not symmetric": withFault("SolveTo", func(dst, _ *mat.Dense) { // adds a part of row 30 to row 3
 			_, k := dst.Dims()

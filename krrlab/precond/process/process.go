@@ -46,15 +46,15 @@ type Preconditioner struct {
 	exited  chan struct{} // closed when the process has ended and its standard error has been read
 	output  chan error    // after an answer: receives nil when there is more output, or the error of reading it
 
-	mu     sync.Mutex
-	failed error // if not nil, the result of every further request
+	mu       sync.Mutex
+	fatalErr error // if not nil, the result of every further request
 }
 
 // Start starts the process that runs command in a shell, and waits until M for the matrix k is ready. The process ends
 // when ctx ends. Start returns an error if the process does not start, reports an error, or is not ready within
-// o.Timeout.
-func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Preconditioner, error) {
-	p := &Preconditioner{matrix: k, command: command, timeout: cmp.Or(o.Timeout, 5*time.Minute), stderr: &tail{},
+// options.Timeout.
+func Start(ctx context.Context, command string, k *gram.Matrix, options Options) (*Preconditioner, error) {
+	p := &Preconditioner{matrix: k, command: command, timeout: cmp.Or(options.Timeout, 5*time.Minute), stderr: &tail{},
 		cmd: exec.CommandContext(ctx, "sh", "-c", command)}
 	p.exited, p.output = make(chan struct{}), make(chan error, 1)
 	group.SignalOnCancel(p.cmd, syscall.SIGKILL)
@@ -63,7 +63,7 @@ func Start(ctx context.Context, command string, k *gram.Matrix, o Options) (*Pre
 		return nil, fmt.Errorf("process: %w", err)
 	}
 	n, d := k.Points().Dims()
-	_, err := p.request(ctx, fmt.Sprintf("krrlab 1 %d %d %d %v %d", n, d, o.T, k.Lambda(), o.Seed), nil, 0)
+	_, err := p.request(ctx, fmt.Sprintf("krrlab 1 %d %d %d %v %d", n, d, options.T, k.Lambda(), options.Seed), nil, 0)
 	if err != nil {
 		p.kill()
 		return nil, err
@@ -101,7 +101,7 @@ func (p *Preconditioner) start() error {
 		_, _ = stdinWriter.SetWriteDeadline(time.Now()), stdoutReader.SetReadDeadline(time.Now().Add(drainTime))
 		p.mu.Lock() // wait until no request is in progress
 		defer p.mu.Unlock()
-		p.failed = cmp.Or(p.failed, p.failure(errors.New(p.describeEnd())))
+		p.fatalErr = cmp.Or(p.fatalErr, p.failure(errors.New(p.describeEnd())))
 		stdinWriter.Close()
 		stdoutReader.Close()
 	}()
@@ -122,8 +122,8 @@ func (p *Preconditioner) Dim() int { return p.matrix.Dim() }
 // return an error.
 func (p *Preconditioner) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	n, k := r.Dims()
-	if dn, dk := dst.Dims(); n != p.Dim() || dn != n || dk != k {
-		return fmt.Errorf("process: M⁻¹ of %d×%d into %d×%d, of order %d", n, k, dn, dk, p.Dim())
+	if dstRows, dstColumns := dst.Dims(); n != p.Dim() || dstRows != n || dstColumns != k {
+		return fmt.Errorf("process: M⁻¹ of %d×%d into %d×%d, of order %d", n, k, dstRows, dstColumns, p.Dim())
 	}
 	x, err := p.request(ctx, "solve", r, k)
 	if err == nil {
@@ -151,12 +151,12 @@ type reportedError string
 func (e reportedError) Error() string { return string(e) }
 
 // request sends a request line and the array x, if not nil. It serves the requests of the process until the process
-// answers with an n×k matrix or, for k = 0, until it is ready. If an error occurs that the process has not reported
-// itself, request kills the process.
+// answers with an n×k matrix or, for k = 0, until it is ready. If an error occurs, other than one that the process
+// reports, request kills the process.
 func (p *Preconditioner) request(ctx context.Context, line string, x *mat.Dense, k int) (*mat.Dense, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := cmp.Or(ctx.Err(), p.failed); err != nil { // nothing has been sent yet: the process remains usable
+	if err := cmp.Or(ctx.Err(), p.fatalErr); err != nil { // nothing has been sent yet: the process remains usable
 		return nil, err
 	}
 	word, _, _ := strings.Cut(line, " ")
@@ -180,8 +180,8 @@ func (p *Preconditioner) request(ctx context.Context, line string, x *mat.Dense,
 		err = fmt.Errorf("%s before it answered %q", p.describeEnd(), word)
 	}
 	p.kill() // after this, its standard error is complete
-	p.failed = p.failure(err)
-	return nil, p.failed
+	p.fatalErr = p.failure(err)
+	return nil, p.fatalErr
 }
 
 // failure returns err with the command and the last lines of its standard error added.

@@ -30,7 +30,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/process"
 )
 
-const numPoints, dim = 40, 3 // of the matrix that the child preconditions
+const numPoints, dim = 40, 3 // points and coordinates of the kernel matrix that the child preconditions
 
 // childEnv is the environment variable that turns the test binary into the child process. Its value is the kind of
 // the child:
@@ -39,8 +39,7 @@ const numPoints, dim = 40, 3 // of the matrix that the child preconditions
 //   - plain: a preconditioner with solves only;
 //   - ask REQUEST: sends the request (see sendRequest) before each answer, and answers with the reply;
 //   - twice: writes the line "answer" again after each answer;
-//
-// - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
+//   - talks, long: writes a line that the protocol does not know, or that is too long, before it is ready;
 //   - column: requests a column that does not exist;
 //   - refuses, refuses later: reports an error before it is ready, or as its answer to a solve;
 //   - silent, hangs: stops writing before it is ready, or when it should answer a solve;
@@ -415,7 +414,7 @@ func TestChildProcesses(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("child processes end with their command on Unix only")
 	}
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		lastStep string // of the command
 		end      func(program *exec.Cmd, input io.Closer) error
 	}{
@@ -428,13 +427,14 @@ func TestChildProcesses(t *testing.T) {
 	} {
 		pidFile := filepath.Join(t.TempDir(), "pid")
 		// The child process does not read from a pipe, so that only a signal can end it.
-		command := fmt.Sprintf("sleep 600 </dev/null & echo $! >'%s'; read line; echo ready; %s", pidFile, c.lastStep)
+		command := fmt.Sprintf("sleep 600 </dev/null & echo $! >'%s'; read line; echo ready; %s", pidFile,
+			test.lastStep)
 		program := exec.Command(testkit.Must(os.Executable()))
 		program.Env = append(os.Environ(), childEnv+"=program "+command)
 		input, output := testkit.Must(program.StdinPipe()), testkit.Must(program.StdoutPipe())
 		testkit.OK(t, program.Start())
 		testkit.Must(bufio.NewReader(output).ReadString('\n'))
-		testkit.OK(t, c.end(program, input))
+		testkit.OK(t, test.end(program, input))
 		pid := testkit.Must(strconv.Atoi(strings.TrimSpace(string(testkit.Must(os.ReadFile(pidFile))))))
 		for deadline := time.Now().Add(time.Minute); isRunning(pid); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {

@@ -21,9 +21,9 @@ type Operators map[string]func(ctx context.Context, args string, dst, x *mat.Den
 // and an n×k array, or a line "error TEXT" if the operator fails. Lines and arrays have the form that the package
 // documentation describes. Serve returns an error if a request is malformed or incomplete, if w fails, or if ctx ends.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, n int, operators Operators) error {
-	in, out := bufio.NewReaderSize(r, 1<<16), bufio.NewWriterSize(w, 1<<16)
+	input, output := bufio.NewReaderSize(r, 1<<16), bufio.NewWriterSize(w, 1<<16)
 	for {
-		line, err := in.ReadString('\n')
+		line, err := input.ReadString('\n')
 		if err == io.EOF && line == "" {
 			return nil
 		}
@@ -35,7 +35,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, n int, operators Opera
 		if multiply == nil {
 			return fmt.Errorf("process: no operator is named %q", name)
 		}
-		x, err := receive(in, n, 0)
+		x, err := receive(input, n, 0)
 		if err != nil {
 			return fmt.Errorf("process: the request %s: %w", name, err)
 		}
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, n int, operators Opera
 		if err != nil {
 			reply, y = "error "+safe.Line(err.Error()), nil
 		}
-		if err := send(out, reply+"\n", y); err != nil {
+		if err := send(output, reply+"\n", y); err != nil {
 			return err
 		}
 	}

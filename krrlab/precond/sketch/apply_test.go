@@ -218,7 +218,7 @@ func TestSampleFromStream(t *testing.T) {
 // TestErrorsAndPanics checks the errors of sketches that cannot exist or exceed the memory, the parsing of names, and
 // the panics for slices of the wrong length.
 func TestErrorsAndPanics(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		d    sketch.Dist
 		m, s int
 		want string
@@ -230,7 +230,7 @@ func TestErrorsAndPanics(t *testing.T) {
 			"ends with 2 numbers, 3"},
 		{sketch.Composition{{Dist: sketch.SRHT{}, Width: 9}, {Dist: sketch.Gaussian{}, Width: 2}}, 5, 2, "s ≤ 8"},
 	} {
-		testkit.Fails(t, testkit.ErrOf(c.d.Sample(c.m, c.s, rng.New(1))), c.want)
+		testkit.Fails(t, testkit.ErrOf(test.d.Sample(test.m, test.s, rng.New(1))), test.want)
 	}
 	for _, name := range []string{"countsketch", "srht", "gaussian"} {
 		if d, err := sketch.Parse(name); err != nil || d.String() != name {

@@ -64,8 +64,8 @@ func (d Composition) widths(s int) ([]int, error) {
 	return widths, nil
 }
 
-// OperatorBytes returns the memory of an operator R^m → R^s in bytes: that of its Gaussian levels, compared with which
-// the others need little.
+// OperatorBytes returns the memory of an operator R^m → R^s in bytes. It counts the Gaussian levels only, because the
+// other levels need little memory.
 func (d Composition) OperatorBytes(m, s int) int64 {
 	var sum float64
 	for _, level := range d {

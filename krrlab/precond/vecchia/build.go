@@ -29,7 +29,7 @@ type builder struct {
 	matrix      *gram.Matrix    // K+λI as stored
 	exact       *gram.Matrix    // K+λI, recomputed in float64
 	f           *points.Dense32 // F, nil for none; at first the rows of this rank, after gatherF all rows
-	o           *Options
+	options     *Options
 	comm        comm.Comm
 	candidates  *gram.NeighborLists // candidates for the neighbors of each point; nil if k = 0
 	diag        []float64           // K_ii by point
@@ -37,15 +37,15 @@ type builder struct {
 	normsF2     []float64           // ‖F(i, :)‖² by point
 	rowOf       []int32             // rowOf[i] is the row of G of point i
 	lo, hi      int                 // this rank has rows lo to hi-1 of F, and computes those rows of G and H
-	leading     *Inverse            // in Extend the M to extend, whose rows of G and H are copied; otherwise nil
+	original    *Inverse            // in Extend the M to extend, whose rows of G and H are copied; otherwise nil
 }
 
-// leadingRows returns the number of rows of G and H that are copied from leading.
-func (b *builder) leadingRows() int {
-	if b.leading == nil {
+// originalRows returns the number of rows of G and H that are copied from original.
+func (b *builder) originalRows() int {
+	if b.original == nil {
 		return 0
 	}
-	return b.leading.n
+	return b.original.n
 }
 
 // gatherF replaces the rows of F of this rank by all rows of F.
@@ -87,7 +87,7 @@ func (b *builder) findCandidates(ctx context.Context) (err error) {
 	if b.f != nil {
 		count = min(candidateFactor*count, b.n-1)
 	}
-	b.candidates, err = b.matrix.NeighborsFrom(ctx, b.o.Order, count, b.leadingRows())
+	b.candidates, err = b.matrix.NeighborsFrom(ctx, b.options.Order, count, b.originalRows())
 	return err
 }
 
@@ -96,7 +96,7 @@ const buildRows = 32
 
 // worker holds the scratch memory of one goroutine.
 type worker struct {
-	points     []int     // the points of J; the last one is the point of the row itself
+	points     []int     // the points of J; the last one is the point of the row that is computed
 	rows       []int     // the rows of G of these points
 	scores     []float64 // absolute value of the correlation in R with each candidate, by which neighbors are chosen
 	ranking    []int     // positions of candidates, the highest score first
@@ -119,29 +119,29 @@ func (b *builder) computeG(ctx context.Context) error {
 	if b.f != nil {
 		b.h = points.NewDense32(b.hi-b.lo, b.f.D, nil)
 	}
-	if b.leading != nil {
-		copy(b.g.col, b.leading.g.col)
-		copy(b.g.value, b.leading.g.value)
+	if b.original != nil {
+		copy(b.g.col, b.original.g.col)
+		copy(b.g.value, b.original.g.value)
 		if b.h != nil {
-			copy(b.h.Data, b.leading.h.Data)
+			copy(b.h.Data, b.original.h.Data)
 		}
 	}
-	firstRow := max(b.lo, b.leadingRows())
+	firstRow := max(b.lo, b.originalRows())
 	workers := make([]worker, accel.Threads())
 	var mu sync.Mutex
-	failed := b.n // first row of G whose (ωR+λI)_JJ is not positive definite
-	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(id, lo, hi int) {
+	firstFailedRow := b.n // first row of G whose (ωR+λI)_JJ is not positive definite
+	err := accel.ForEachBlock(ctx, b.hi-firstRow, buildRows, func(workerID, lo, hi int) {
 		for i := firstRow + lo; i < firstRow+hi; i++ {
-			if !b.computeRow(&workers[id], i) {
+			if !b.computeRow(&workers[workerID], i) {
 				mu.Lock()
-				failed = min(failed, i)
+				firstFailedRow = min(firstFailedRow, i)
 				mu.Unlock()
 			}
 		}
 	})
-	if err == nil && failed < b.n {
+	if err == nil && firstFailedRow < b.n {
 		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ",
-			b.pointOf[failed])
+			b.pointOf[firstFailedRow])
 	}
 	if err = comm.Agree(ctx, b.comm, err); err != nil {
 		return err
@@ -192,8 +192,8 @@ func (b *builder) allocateG() {
 	for row, i := range b.pointOf {
 		start[row+1], b.rowOf[i] = 1, int32(row)
 		switch {
-		case row < b.leadingRows():
-			start[row+1] = b.leading.g.start[row+1] - b.leading.g.start[row]
+		case row < b.originalRows():
+			start[row+1] = b.original.g.start[row+1] - b.original.g.start[row]
 		case b.candidates != nil:
 			index, _ := b.candidates.Of(i)
 			start[row+1] += int64(min(len(index), b.k))
@@ -270,8 +270,8 @@ func (b *builder) nearestInResidual(w *worker, i, k int, index []int32, value []
 	}
 	inner := b.innerProducts(w, i, f.N, f)
 	for c, j := range index {
-		r := float64(value[c])*math.Sqrt(b.diag[i]*b.diag[j]) - inner[c]
-		scores[c] = math.Abs(r) / math.Sqrt(b.shiftedDiag[i]*b.shiftedDiag[j])
+		residual := float64(value[c])*math.Sqrt(b.diag[i]*b.diag[j]) - inner[c]
+		scores[c] = math.Abs(residual) / math.Sqrt(b.shiftedDiag[i]*b.shiftedDiag[j])
 	}
 	ranking := buffer.Grow(&w.ranking, len(index))
 	for c := range ranking {

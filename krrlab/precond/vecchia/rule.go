@@ -42,34 +42,34 @@ type ruleSums struct {
 // most of the correlation lies elsewhere, as for an R with many small eigenvalues, neighbors cannot explain it, and V
 // should be near λI. The exponent 3 was fitted to sixteen problems.
 func (b *builder) chooseParameters(ctx context.Context) error {
-	requested := min(max(b.o.Neighbors, 0), b.n-1)
-	if b.o.Neighbors != 0 && b.o.Damping > 0 {
-		b.k, b.damping = requested, b.o.Damping
+	requestedNeighbors := min(max(b.options.Neighbors, 0), b.n-1)
+	if b.options.Neighbors != 0 && b.options.Damping > 0 {
+		b.k, b.damping = requestedNeighbors, b.options.Damping
 		return nil
 	}
 
 	b.damping = 1 // ω for the pilot sample
 	b.computeDiagonals()
 	rows := min(RuleRows, (b.n+3)/4)
-	doubled := 0
-	for doubled < maxDoublings && (b.o.Neighbors == 0 || minNeighbors<<(doubled+1) <= requested) {
-		doubled++
+	doublings := 0
+	for doublings < maxDoublings && (b.options.Neighbors == 0 || minNeighbors<<(doublings+1) <= requestedNeighbors) {
+		doublings++
 	}
-	s, err := b.pilotSums(ctx, rows, min(minNeighbors<<doubled, b.n-rows))
+	s, err := b.pilotSums(ctx, rows, min(minNeighbors<<doublings, b.n-rows))
 	if err != nil {
 		return err
 	}
 
-	if b.k = requested; b.o.Neighbors == 0 {
-		for doubled = 0; doubled < maxDoublings && s.logs[doubled+1]-s.logs[doubled+2] > minDecrease; {
-			doubled++
+	if b.k = requestedNeighbors; b.options.Neighbors == 0 {
+		for doublings = 0; doublings < maxDoublings && s.logs[doublings+1]-s.logs[doublings+2] > minDecrease; {
+			doublings++
 		}
-		b.k = min(minNeighbors<<doubled, b.n-1)
+		b.k = min(minNeighbors<<doublings, b.n-1)
 	}
-	if b.damping = b.o.Damping; b.damping == 0 {
+	if b.damping = b.options.Damping; b.damping == 0 {
 		b.damping = 1
 		if s.total > 0 {
-			b.damping = min(1, max(minDamping, math.Pow(s.energy[doubled]/s.total, 3)))
+			b.damping = min(1, max(minDamping, math.Pow(s.energy[doublings]/s.total, 3)))
 		}
 	}
 	return nil
@@ -89,9 +89,9 @@ func (b *builder) pilotSums(ctx context.Context, rows, k int) (s ruleSums, err e
 		if err := b.exact.Columns(ctx, idx, columns); err != nil {
 			return s, err
 		}
-		err := accel.ForEach(ctx, len(idx), func(id, c int) {
+		err := accel.ForEach(ctx, len(idx), func(workerID, c int) {
 			point := pilotPoint{idx[c], columns.ColView(c)}
-			b.addPilotPoint(&workers[id], &sums[lo+c], point, b.rowsInOrder[:b.n-rows], k)
+			b.addPilotPoint(&workers[workerID], &sums[lo+c], point, b.rowsInOrder[:b.n-rows], k)
 		})
 		if err != nil {
 			return s, err
@@ -143,9 +143,9 @@ func (b *builder) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candid
 		}
 	}
 	for position, j := range neighbors {
-		for a := range s.energy {
-			if position < minNeighbors<<a {
-				s.energy[a] += squares[j]
+		for doublings := range s.energy {
+			if position < minNeighbors<<doublings {
+				s.energy[doublings] += squares[j]
 			}
 		}
 	}

@@ -69,8 +69,8 @@ type csr struct {
 // New returns an error if ctx ends, or if (ωR+λI)_JJ is not positive definite for some point. The latter happens if K
 // is not positive semi-definite or f is not a factor of it. New panics if an option is out of range or λ is not
 // positive.
-func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*Inverse, error) {
-	b := newBuilder(k, f, o)
+func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, options *Options) (*Inverse, error) {
+	b := newBuilder(k, f, options)
 	for _, step := range []func(context.Context) error{b.gatherF, b.chooseParameters, b.findCandidates, b.computeG,
 		b.computeW} {
 		if err := step(ctx); err != nil {
@@ -80,10 +80,11 @@ func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*I
 	return b.Inverse, nil
 }
 
-// Extend returns M for the matrix that k represents, whose first points are those of m, with the k, the ω and the rows
-// of F, G and H of m. The other points come last in π, so that their neighbors are among all points. f has the rows of
-// F for all points, of which the first are those of m. The result is for one process, without ranks; the factor of W
-// follows precond.Woodbury.Extend. Extend returns the errors of New, and panics if the shapes do not fit.
+// Extend returns M for the matrix that k represents, whose first points must be the points of m. The result has the
+// number of neighbors, the ω and the rows of F, G and H of m. The other points come last in π, so that their neighbors
+// are among all points. f has the rows of F for all points; its first rows must be the rows of F from which m was
+// computed. The result is for one process, without ranks; the factor of W follows precond.Woodbury.Extend. Extend
+// returns the errors of New, and panics if the shapes do not fit.
 func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32) (*Inverse, error) {
 	n := k.Dim()
 	if n < m.n || (f == nil) != (m.w == nil) || f != nil && (f.N != n || f.D != m.h.D) {
@@ -98,8 +99,8 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 	for position, row := range extended.rowsInOrder {
 		opt.Order[extended.pointOf[row]] = int32(position)
 	}
-	b := &builder{Inverse: extended, matrix: k, exact: exactMatrix(k), f: f, o: opt, comm: comm.Alone(), hi: n,
-		leading: m}
+	b := &builder{Inverse: extended, matrix: k, exact: exactMatrix(k), f: f, options: opt, comm: comm.Alone(), hi: n,
+		original: m}
 	err := b.findCandidates(ctx)
 	if err == nil {
 		err = b.computeG(ctx)
@@ -111,8 +112,8 @@ func (m *Inverse) Extend(ctx context.Context, k *gram.Matrix, f *points.Dense32)
 }
 
 // newBuilder checks the arguments of New and determines the order π. It panics if an argument is out of range.
-func newBuilder(k *gram.Matrix, f *points.Dense32, o *Options) *builder {
-	opt := *cmp.Or(o, &Options{})
+func newBuilder(k *gram.Matrix, f *points.Dense32, options *Options) *builder {
+	opt := *cmp.Or(options, &Options{})
 	n := k.Dim()
 	ranks := comm.OrAlone(opt.Comm)
 	lo, hi := comm.RowRange(n, precond.RankRows, ranks.Rank(), ranks.Size())
@@ -131,7 +132,7 @@ func newBuilder(k *gram.Matrix, f *points.Dense32, o *Options) *builder {
 	for row, i := range m.pointOf {
 		m.rowsInOrder[opt.Order[i]] = int32(row)
 	}
-	return &builder{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, o: &opt, comm: ranks, lo: lo, hi: hi}
+	return &builder{Inverse: m, matrix: k, exact: exactMatrix(k), f: f, options: &opt, comm: ranks, lo: lo, hi: hi}
 }
 
 // exactMatrix returns k recomputed in float64 with an error that is negligible compared with λ.
@@ -294,8 +295,8 @@ func (m *Inverse) solveG(ctx context.Context, dst, u *mat.Dense) error {
 // caller passes to release after use.
 func (m *Inverse) scratch(dst, src *mat.Dense) *mat.Dense {
 	n, t := src.Dims()
-	if dn, dt := dst.Dims(); n != m.n || dn != n || dt != t {
-		panic(fmt.Sprintf("vecchia: %d×%d into %d×%d for order %d", n, t, dn, dt, m.n))
+	if dstRows, dstColumns := dst.Dims(); n != m.n || dstRows != n || dstColumns != t {
+		panic(fmt.Sprintf("vecchia: %d×%d into %d×%d for order %d", n, t, dstRows, dstColumns, m.n))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -55,17 +55,17 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, format string, opts *gram.
 	return a, f.F
 }
 
-// denseOf returns K in float64.
+// denseOf returns the dense matrix K, in float64, of a = K+λI.
 func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
 	k := mat.NewDense(a.Dim(), a.Dim(), nil)
 	testkit.OK(t, a.Exact(1e-12).DenseTo(t.Context(), k))
 	return k
 }
 
-// denseDefinition returns M = FFᵀ+(GᵀG)⁻¹ and ωR+λI with R = K−FFᵀ. The rows of G come from dense solves and their
-// neighbors from sorting.
+// denseDefinition returns m, which is M = FFᵀ+(GᵀG)⁻¹, and shifted, which is ωR+λI with R = K−FFᵀ. The rows of G are
+// computed by dense solves, with neighbors that are chosen by comparing all candidates.
 func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m,
-	localMatrix *mat.Dense) {
+	shifted *mat.Dense) {
 	t.Helper()
 	n := a.Dim()
 	denseK := denseOf(t, a)
@@ -120,23 +120,23 @@ func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, ome
 		}
 		idx := append(neighbors, i)
 		among := mat.NewDense(len(idx), len(idx), nil)
-		for x, p := range idx {
-			for y, q := range idx {
-				among.Set(x, y, s.At(p, q))
+		for row, p := range idx {
+			for col, q := range idx {
+				among.Set(row, col, s.At(p, q))
 			}
 		}
 		unit, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
 		unit.SetVec(len(idx)-1, 1)
 		testkit.OK(t, z.SolveVec(among, unit))
-		for x, p := range idx {
-			g.Set(i, p, z.AtVec(x)/math.Sqrt(z.AtVec(len(idx)-1)))
+		for row, p := range idx {
+			g.Set(i, p, z.AtVec(row)/math.Sqrt(z.AtVec(len(idx)-1)))
 		}
 	}
-	var p, v mat.Dense
-	p.Mul(g.T(), g)
-	testkit.OK(t, v.Inverse(&p))
-	v.Add(&v, outerF)
-	return &v, s
+	var gTg, inverse mat.Dense
+	gTg.Mul(g.T(), g)
+	testkit.OK(t, inverse.Inverse(&gTg))
+	inverse.Add(&inverse, outerF)
+	return &inverse, s
 }
 
 // identity returns the identity matrix of order n.
@@ -178,7 +178,7 @@ func TestDefinition(t *testing.T) {
 	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 {
 		return 1 / (1 + math.Pow(x[0]-z[0], 2) + math.Pow(x[1]-z[1], 2))
 	}}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		n, k, r int
 		omega   float64
 		kern    kernel.Kernel
@@ -200,49 +200,50 @@ func TestDefinition(t *testing.T) {
 		{120, 500, 10, 1, kernel.Matern32{Sigma: 1}, "given", gram.Float64},
 		{1, 3, 1, 1, wide, "", gram.Float64},
 	} {
-		a, f := problem(t, c.n, c.r, c.kern, c.format, &gram.Options{Storage: c.storage})
-		opts := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: randomOrder(c.n, rng.New(3))}
+		a, f := problem(t, test.n, test.r, test.kern, test.format, &gram.Options{Storage: test.storage})
+		opts := &vecchia.Options{Neighbors: cmp.Or(test.k, -1), Damping: test.omega,
+			Order: randomOrder(test.n, rng.New(3))}
 		m, err := vecchia.New(t.Context(), a, f, opts)
 		if err != nil {
-			t.Fatalf("%+v: %v", c, err)
+			t.Fatalf("%+v: %v", test, err)
 		}
-		want, localMatrix := denseDefinition(t, a, f, min(c.k, c.n-1), c.omega, opts.Order)
-		id := identity(c.n)
-		inverse, column := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
-		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
+		want, shifted := denseDefinition(t, a, f, min(test.k, test.n-1), test.omega, opts.Order)
+		id := identity(test.n)
+		inverse, column := mat.NewDense(test.n, test.n, nil), mat.NewDense(test.n, 1, nil)
+		e0 := mat.DenseCopyOf(id.Slice(0, test.n, 0, 1))
 		if err := errors.Join(m.SolveTo(t.Context(), inverse, id), m.SolveTo(t.Context(), column, e0),
 			checkRows(m, opts.Order)); err != nil {
-			t.Fatalf("%+v: %v", c, err)
+			t.Fatalf("%+v: %v", test, err)
 		}
 		checkNorm := func(name string, got, want mat.Matrix, limit float64) {
 			var diff mat.Dense
 			diff.Sub(got, want)
 			if relative := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(relative < limit) {
-				t.Errorf("%+v: %s has a relative error of %.2g", c, name, relative)
+				t.Errorf("%+v: %s has a relative error of %.2g", test, name, relative)
 			}
 		}
 		var unit mat.Dense
 		unit.Mul(inverse, want)
-		if det, sign := mat.LogDet(inverse); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(c.n) {
-			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", c, m.LogDet(), det)
+		if det, sign := mat.LogDet(inverse); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(test.n) {
+			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", test, m.LogDet(), det)
 		}
 		checkNorm("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
-		checkNorm("M⁻¹e in many columns", inverse.Slice(0, c.n, 0, 1), column, 1e-10)
-		for i := range c.n { // diag(G(ωR+λI)Gᵀ) = 1
+		checkNorm("M⁻¹e in many columns", inverse.Slice(0, test.n, 0, 1), column, 1e-10)
+		for i := range test.n { // diag(G(ωR+λI)Gᵀ) = 1
 			cols, values := m.Row(i)
 			var sum float64
-			for x, p := range cols {
-				for y, q := range cols {
-					sum += float64(values[x]) * float64(values[y]) * localMatrix.At(int(p), int(q))
+			for a, p := range cols {
+				for b, q := range cols {
+					sum += float64(values[a]) * float64(values[b]) * shifted.At(int(p), int(q))
 				}
 			}
-			testkit.Near(t, sum, 1, 1e-3, c, i)
+			testkit.Near(t, sum, 1, 1e-3, test, i)
 		}
-		if c.k < c.n-1 {
+		if test.k < test.n-1 {
 			continue
 		}
 		if res, err := pcg.Solve(t.Context(), a, m, e0, &pcg.Options{Tol: 1e-3}); err != nil || res.Iterations != 1 {
-			t.Errorf("%+v: with all points as neighbors %d iterations (%v)", c, res.Iterations, err)
+			t.Errorf("%+v: with all points as neighbors %d iterations (%v)", test, res.Iterations, err)
 		}
 	}
 }

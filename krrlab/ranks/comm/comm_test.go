@@ -35,8 +35,8 @@ func TestAlone(t *testing.T) {
 
 // TestLocal runs the conformance tests on goroutine ranks.
 func TestLocal(t *testing.T) {
-	for _, p := range []int{1, 2, 3, 4, 7} {
-		errs := onRanks(p, 0, func(c comm.Comm) error { return checkConformance(t.Context(), c) })
+	for _, ranks := range []int{1, 2, 3, 4, 7} {
+		errs := onRanks(ranks, 0, func(c comm.Comm) error { return checkConformance(t.Context(), c) })
 		for _, err := range errs {
 			if err != nil {
 				t.Error(err)
@@ -83,16 +83,16 @@ func TestCancelCollective(t *testing.T) {
 		}
 		return err
 	})
-	for _, r := range []int{0, 2} {
-		if e := errs[r]; e == nil {
-			t.Errorf("rank %d: no error", r)
+	for _, rank := range []int{0, 2} {
+		if errs[rank] == nil {
+			t.Errorf("rank %d: no error", rank)
 		}
 	}
 }
 
 // TestDetectLaunch checks which launcher, rank and size the environment variables of launchers give.
 func TestDetectLaunch(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		env    string
 		want   comm.Launch
 		isRank bool
@@ -106,7 +106,7 @@ func TestDetectLaunch(t *testing.T) {
 		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
 		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8}, true},
-		// another launcher within a Slurm step
+		// The process was started by another launcher within a Slurm step.
 		{"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1", comm.Launch{Launcher: "PMIx"}, true},
 		{"PMIX_RANK=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=8 SLURM_CPUS_PER_TASK=4",
 			comm.Launch{Launcher: "PMIx", Rank: 1, Size: 8, RequestedCPUs: true}, true},
@@ -118,13 +118,13 @@ func TestDetectLaunch(t *testing.T) {
 		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
 	} {
 		env := map[string]string{}
-		for _, variable := range strings.Fields(c.env) {
+		for _, variable := range strings.Fields(test.env) {
 			name, value, _ := strings.Cut(variable, "=")
 			env[name] = value
 		}
 		got, ok := comm.DetectLaunch(func(name string) string { return env[name] })
-		if got != c.want || ok != c.isRank {
-			t.Errorf("%q: %+v, %v, want %+v, %v", c.env, got, ok, c.want, c.isRank)
+		if got != test.want || ok != test.isRank {
+			t.Errorf("%q: %+v, %v, want %+v, %v", test.env, got, ok, test.want, test.isRank)
 		}
 	}
 }
@@ -191,8 +191,8 @@ func TestFixedPointSums(t *testing.T) {
 			t.Errorf("%v fits below 3", bad)
 		}
 	}
-	// A term fits if it is at most 2⁶² units in size, scaled or not. A term that does not fit must be reported
-	// whatever follows it.
+	// A term fits if it is at most 2⁶² units in size, scaled or not. A term that does not fit must be reported even if
+	// terms that fit follow.
 	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
 		math.Nextafter(-4, -5): false} {
 		sums, fractions, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)

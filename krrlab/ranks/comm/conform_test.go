@@ -48,9 +48,9 @@ func checkRanks(ctx context.Context, c comm.Comm) error {
 	if err := c.AllReduceInt64(ctx, seen); err != nil {
 		return err
 	}
-	for r, n := range seen {
+	for rank, n := range seen {
 		if n != 1 {
-			return fmt.Errorf("%d ranks say that they are %d", n, r)
+			return fmt.Errorf("%d ranks say that they are %d", n, rank)
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ func checkRanks(ctx context.Context, c comm.Comm) error {
 
 // checkAllReduce checks sums of numbers that need more than the 53 bits of float64.
 func checkAllReduce(ctx context.Context, c comm.Comm) error {
-	p := int64(c.Size())
+	ranks := int64(c.Size())
 	for _, n := range lengths {
 		x := make([]int64, n)
 		for i := range x { // beyond float64's 53 bits
@@ -68,7 +68,7 @@ func checkAllReduce(ctx context.Context, c comm.Comm) error {
 			return err
 		}
 		for i, v := range x {
-			if want := p*(1<<55+int64(i)) - p*(p-1)/2; v != want {
+			if want := ranks*(1<<55+int64(i)) - ranks*(ranks-1)/2; v != want {
 				return fmt.Errorf("number %d of %d is %d, want %d", i, n, v, want)
 			}
 		}
@@ -80,33 +80,33 @@ func checkAllReduce(ctx context.Context, c comm.Comm) error {
 func checkAllGather(ctx context.Context, c comm.Comm) error {
 	for _, n := range lengths {
 		counts, sum := make([]int, c.Size()), 0
-		for r := range counts {
-			counts[r] = n * r / 2 // rank 0 has none
+		for rank := range counts {
+			counts[rank] = n * rank / 2 // rank 0 has none
 			if c.Size() == 1 {
-				counts[r] = n
+				counts[rank] = n
 			}
-			sum += counts[r]
+			sum += counts[rank]
 		}
 		x, start := make([]float64, sum), 0
-		for r, m := range counts {
-			for i := range m {
-				if x[start+i] = math.NaN(); r == c.Rank() {
-					x[start+i] = float64(1e6*r + i)
+		for rank, count := range counts {
+			for i := range count {
+				if x[start+i] = math.NaN(); rank == c.Rank() {
+					x[start+i] = float64(1e6*rank + i)
 				}
 			}
-			start += m
+			start += count
 		}
 		if err := c.AllGather(ctx, x, counts); err != nil {
 			return err
 		}
 		start = 0
-		for r, m := range counts {
-			for i, v := range x[start : start+m] {
-				if v != float64(1e6*r+i) {
-					return fmt.Errorf("number %d of %d of rank %d is %v", i, m, r, v)
+		for rank, count := range counts {
+			for i, v := range x[start : start+count] {
+				if v != float64(1e6*rank+i) {
+					return fmt.Errorf("number %d of %d of rank %d is %v", i, count, rank, v)
 				}
 			}
-			start += m
+			start += count
 		}
 	}
 	return nil
@@ -145,8 +145,8 @@ func checkTraffic(ctx context.Context, c comm.Comm) error {
 		return err
 	}
 	counts := make([]int, c.Size())
-	for r := range counts {
-		counts[r] = 10
+	for rank := range counts {
+		counts[rank] = 10
 	}
 	if err := c.AllGather(ctx, make([]float64, 10*c.Size()), counts); err != nil {
 		return err

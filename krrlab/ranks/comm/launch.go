@@ -47,7 +47,7 @@ func DetectLaunch(getenv func(string) string) (Launch, bool) {
 			return launch, true
 		}
 		size, err := strconv.Atoi(getenv(variables.size))
-		// a step of one task is an ordinary process
+		// A Slurm step of one task is an ordinary process.
 		if err != nil || size < 1 || variables.name == "Slurm" && size == 1 {
 			continue
 		}

@@ -67,8 +67,8 @@ func libraryNames(launcher string) []string {
 // because the Go runtime maps and unmaps memory without the C library.
 var ucxSettings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": "none"}
 
-// load loads the MPI library that matches a launcher. Before that it sets those of ucxSettings that are not yet set,
-// in the environment that C code sees.
+// load loads the MPI library that matches a launcher. Before that, it sets each variable of ucxSettings that is not yet
+// set, in the environment that C code reads.
 func load(launcher string) (*library, error) {
 	if setenv := dl.Sym(dl.AllLibraries, "setenv"); setenv != 0 {
 		for name, value := range ucxSettings {
@@ -97,17 +97,17 @@ func loadLibrary(name string) (*library, error) {
 		return nil, fmt.Errorf("not loaded: %s", text)
 	}
 	l := &library{name: name}
-	for f, addr := range l.functions() {
-		if *addr = dl.Sym(handle, f); *addr == 0 {
-			return nil, fmt.Errorf("no symbol %s", f)
+	for symbol, addr := range l.functions() {
+		if *addr = dl.Sym(handle, symbol); *addr == 0 {
+			return nil, fmt.Errorf("no symbol %s", symbol)
 		}
 	}
 	if dl.Sym(handle, "ompi_mpi_comm_world") != 0 {
 		return l, l.setOpenMPIHandles(handle)
 	}
-	if v := l.version(); !strings.Contains(v, "MPICH") && !strings.Contains(v, "MVAPICH") &&
-		!strings.Contains(v, "Intel(R) MPI") {
-		return nil, fmt.Errorf("neither Open MPI nor of MPICH's ABI: %s", v)
+	if version := l.version(); !strings.Contains(version, "MPICH") && !strings.Contains(version, "MVAPICH") &&
+		!strings.Contains(version, "Intel(R) MPI") {
+		return nil, fmt.Errorf("neither Open MPI nor of MPICH's ABI: %s", version)
 	}
 	l.setMPICHHandles()
 	return l, nil
@@ -166,7 +166,7 @@ func SrunInterface(list string) string {
 	return lib.srunInterface()
 }
 
-// version returns the first line of the text by which the library describes itself.
+// version returns the first line of the text that MPI_Get_library_version returns.
 func (l *library) version() string {
 	text, length := make([]byte, 8192), new(int32) // at least MPI_MAX_LIBRARY_VERSION_STRING of both ABIs
 	invoke(l.getVersion, uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(length)))
@@ -182,9 +182,9 @@ func (l *library) failure(code int32) error {
 
 // cLine returns the first line of the first n characters of buf. C may count the terminating zero; it is removed.
 func cLine(buf []byte, n int32) string {
-	s := strings.TrimRight(string(buf[:max(0, min(int(n), len(buf)))]), "\x00")
-	s, _, _ = strings.Cut(s, "\n")
-	return strings.TrimSpace(s)
+	line := strings.TrimRight(string(buf[:max(0, min(int(n), len(buf)))]), "\x00")
+	line, _, _ = strings.Cut(line, "\n")
+	return strings.TrimSpace(line)
 }
 
 // handle is memory for an MPI request, written by C: a pointer with Open MPI, an int with MPICH.

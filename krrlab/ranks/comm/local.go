@@ -14,7 +14,7 @@ func Local(p int, limit time.Duration) []Comm {
 	if p < 1 {
 		panic(fmt.Sprintf("comm: %d ranks", p))
 	}
-	g := &group{size: p, limit: limitOrDefault(limit), failed: make(chan struct{})}
+	g := &group{size: p, limit: limitOrDefault(limit), broken: make(chan struct{})}
 	all := make([]Comm, p)
 	for rank := range all {
 		all[rank] = &local{group: g, rank: rank}
@@ -38,8 +38,8 @@ type group struct {
 
 	mu      sync.Mutex
 	pending *collective   // collective that some ranks have called and others have not; nil if there is none
-	broken  error         // first failure, nil while the group works
-	failed  chan struct{} // closed when broken is set
+	failure error         // first failure of a collective, nil while the group works
+	broken  chan struct{} // closed when failure is set
 }
 
 // call is the call of a collective by one rank.
@@ -85,8 +85,8 @@ func (l *local) AllReduceInt64(ctx context.Context, x []int64) error {
 func (l *local) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), l.group.size, counts)
 	parts := make([]int, len(counts))
-	for r, n := range counts {
-		parts[r] = 8 * n
+	for rank, count := range counts {
+		parts[rank] = 8 * count
 	}
 	return l.run(ctx, call{opGather, nil, bytesOf(x), parts}, parts[l.rank])
 }
@@ -109,9 +109,9 @@ func (l *local) parts(root, bytes int) []int {
 func (g *group) fail(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.broken == nil {
-		g.broken = cause
-		close(g.failed)
+	if g.failure == nil {
+		g.failure = cause
+		close(g.broken)
 	}
 }
 
@@ -134,7 +134,7 @@ func (g *group) join(ctx context.Context, rank int, rankCall call) error {
 		return err
 	}
 	g.mu.Lock()
-	if err := g.broken; err != nil {
+	if err := g.failure; err != nil {
 		g.mu.Unlock()
 		return err
 	}
@@ -154,13 +154,13 @@ func (g *group) join(ctx context.Context, rank int, rankCall call) error {
 	select {
 	case <-pending.finished:
 		return pending.err
-	case <-g.failed:
+	case <-g.broken:
 		select {
 		case <-pending.finished: // completed before the group broke
 			return pending.err
 		default:
 		}
-		return g.broken
+		return g.failure
 	case <-ctx.Done():
 		g.fail(fmt.Errorf("rank %d was stopped", rank))
 		return ctx.Err()
@@ -175,8 +175,8 @@ func (g *group) join(ctx context.Context, rank int, rankCall call) error {
 func (g *group) missing(pending *collective) (list []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for rank, k := range pending.calls {
-		if k.op == "" {
+	for rank, rankCall := range pending.calls {
+		if rankCall.op == "" {
 			list = append(list, rank)
 		}
 	}
@@ -186,21 +186,21 @@ func (g *group) missing(pending *collective) (list []int) {
 // execute carries out a collective after all ranks have called it. It returns an error if their calls differ.
 func (g *group) execute(pending *collective) error {
 	root := pending.calls[0]
-	for rank, k := range pending.calls {
-		if k.op != root.op || !slices.Equal(k.parts, root.parts) {
-			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", root.op, root.parts, rank, k.op,
-				k.parts)
+	for rank, rankCall := range pending.calls {
+		if rankCall.op != root.op || !slices.Equal(rankCall.parts, root.parts) {
+			return fmt.Errorf("rank 0 called %s of bytes %v, rank %d %s of bytes %v", root.op, root.parts, rank,
+				rankCall.op, rankCall.parts)
 		}
 	}
-	for _, k := range pending.calls[1:] {
-		for i, v := range k.sum {
+	for _, rankCall := range pending.calls[1:] {
+		for i, v := range rankCall.sum {
 			root.sum[i] += v
 		}
 	}
 	offset := 0
 	for rank, size := range root.parts {
-		for _, k := range pending.calls {
-			copy(k.x[offset:offset+size], pending.calls[rank].x[offset:])
+		for _, rankCall := range pending.calls {
+			copy(rankCall.x[offset:offset+size], pending.calls[rank].x[offset:])
 		}
 		offset += size
 	}

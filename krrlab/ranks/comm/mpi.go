@@ -12,17 +12,17 @@ import (
 )
 
 // World is the group of all ranks of an MPI run. Its methods must not be called by two goroutines at the same time,
-// except for Abort, Rank and Size: collectives have an order that is the same on all ranks, and broken and traffic have
-// no lock.
+// except for Abort, Rank and Size: collectives have an order that is the same on all ranks, and no lock guards failure
+// and traffic.
 type World struct {
-	lib        *library
-	limit      time.Duration // longest time that a collective may take
-	rank, size int
-	spin       time.Duration // time for which the MPI thread polls without a pause
-	received   []int64       // buffer for the parts of the peers in addPairs
-	traffic    Traffic
-	calls      chan *request // requests to the MPI thread
-	broken     error         // first failure, which all later collectives return; nil while the group works
+	lib           *library
+	limit         time.Duration // longest time that a collective may take
+	rank, size    int
+	spin          time.Duration // time for which the MPI thread polls without a pause
+	receiveBuffer []int64       // the parts of the peers in addPairs
+	traffic       Traffic
+	calls         chan *request // requests to the MPI thread
+	failure       error         // first failure, which all later collectives return; nil while the group works
 }
 
 var _ Comm = (*World)(nil)
@@ -157,7 +157,7 @@ func (w *World) Close() error {
 		return err
 	}
 	err := w.runOnThread(context.Background(), "end", func(*request) int32 { return invoke(w.lib.finalize) })
-	w.broken = cmp.Or(w.broken, errors.New("closed"))
+	w.failure = cmp.Or(w.failure, errors.New("closed"))
 	return err
 }
 
@@ -173,8 +173,8 @@ func (w *World) Traffic() Traffic { return w.traffic }
 // runOnThread runs f on the MPI thread and waits for it. If ctx ends or the limit passes first, it gives up f and the
 // group is broken.
 func (w *World) runOnThread(ctx context.Context, op string, f func(r *request) int32) error {
-	if w.broken = cmp.Or(w.broken, ctx.Err()); w.broken != nil {
-		return &Error{w.rank, w.size, op, w.broken}
+	if w.failure = cmp.Or(w.failure, ctx.Err()); w.failure != nil {
+		return &Error{w.rank, w.size, op, w.failure}
 	}
 	r := &request{World: w, run: f, code: make(chan int32, 1)}
 	w.calls <- r
@@ -186,13 +186,13 @@ func (w *World) runOnThread(ctx context.Context, op string, f func(r *request) i
 		if code == 0 {
 			return nil
 		}
-		w.broken = w.lib.failure(code)
+		w.failure = w.lib.failure(code)
 	case <-ctx.Done():
-		w.broken = ctx.Err()
+		w.failure = ctx.Err()
 	case <-timer.C:
-		w.broken = fmt.Errorf("no answer within %v: a peer has died, hangs, or cannot be reached", w.limit)
+		w.failure = fmt.Errorf("no answer within %v: a peer has died, hangs, or cannot be reached", w.limit)
 	}
-	return &Error{w.rank, w.size, op, w.broken}
+	return &Error{w.rank, w.size, op, w.failure}
 }
 
 // collective runs f as runOnThread does, and records the traffic.

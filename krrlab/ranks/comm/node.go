@@ -29,7 +29,8 @@ const cpuWords = 16
 // counts 1/k for each of them. Two ranks are on the same node if they run on the same booted system and are not in
 // containers with separate limits.
 //
-// If this rank has a processor to itself, its later MPI collectives poll longer before they start to sleep.
+// If no other rank uses a processor of this rank, the later MPI collectives of this rank poll longer before they start
+// to sleep.
 func LocateNode(ctx context.Context, c Comm) (Node, error) {
 	const width = 1 + cpuWords // length of the row of a rank: a hash of the name of its node, and its affinity mask
 	rows := make([]int64, width*c.Size())

@@ -22,8 +22,8 @@ func UseSmallChunks() { maxCount = 999 }
 // TestShareOfCPUs checks the number of processors of a rank from the processors that it and its peers may use.
 func TestShareOfCPUs(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
-	mask := func(m int64) []int64 { return []int64{1, m, 0} }
-	for _, c := range []struct {
+	mask := func(cpus int64) []int64 { return []int64{1, cpus, 0} }
+	for _, test := range []struct {
 		own   int64   // affinity mask of the rank
 		peers []int64 // affinity masks of all ranks on the node, including the rank
 		want  int
@@ -36,10 +36,10 @@ func TestShareOfCPUs(t *testing.T) {
 		{0b1111, []int64{0b1111, 0b1111, 0b1111}, 1},
 	} {
 		var peers [][]int64
-		for _, p := range c.peers {
-			peers = append(peers, mask(p))
+		for _, peerMask := range test.peers {
+			peers = append(peers, mask(peerMask))
 		}
-		testkit.Equal(t, shareOfCPUs(mask(c.own), peers), c.want, c.own, c.peers)
+		testkit.Equal(t, shareOfCPUs(mask(test.own), peers), test.want, test.own, test.peers)
 	}
 }
 
@@ -52,8 +52,8 @@ func TestQuotaOfCPUs(t *testing.T) {
 		t.Errorf("each of 2 ranks gets %d processors of a quota of 2, want 1", got)
 	}
 	cpus := 0
-	for _, m := range allCPUs() {
-		cpus += bits.OnesCount64(m)
+	for _, word := range allCPUs() {
+		cpus += bits.OnesCount64(word)
 	}
 	testkit.Equal(t, cpus, min(runtime.NumCPU(), 64*cpuWords), runtime.NumCPU())
 }

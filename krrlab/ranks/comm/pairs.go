@@ -30,9 +30,9 @@ func (r *request) addPairs(x []int64) int32 {
 			parts[rank] = piece[len(piece)*rank/r.size : len(piece)*(rank+1)/r.size]
 		}
 		ownPart := parts[r.rank]
-		r.received = slices.Grow(r.received[:0], len(ownPart)*r.size)[:len(ownPart)*r.size]
+		r.receiveBuffer = slices.Grow(r.receiveBuffer[:0], len(ownPart)*r.size)[:len(ownPart)*r.size]
 		for rank := range received {
-			received[rank] = r.received[len(ownPart)*rank : len(ownPart)*(rank+1)]
+			received[rank] = r.receiveBuffer[len(ownPart)*rank : len(ownPart)*(rank+1)]
 		}
 		if code := r.exchange(func(rank int) []int64 { return parts[rank] }, received); code != 0 {
 			return code
@@ -51,27 +51,27 @@ func (r *request) addPairs(x []int64) int32 {
 
 // exchange sends outgoing(q) to every other rank q and receives incoming[q] from it. It transfers pairPiece elements
 // of each at a time, in messages of messageLength elements.
-func (r *request) exchange(outgoing func(q int) []int64, incoming [][]int64) int32 {
+func (r *request) exchange(outgoing func(peer int) []int64, incoming [][]int64) int32 {
 	const tag = 0
 	step := min(messageLength, maxCount)
 	for offset, unfinished := 0, true; unfinished; offset += pairPiece {
 		unfinished = false
 		var calls []func(req *handle) int32
-		addCalls := func(fn uintptr, x []int64, peer int) {
+		addCalls := func(fn uintptr, x []int64, rank int) {
 			end := min(offset+pairPiece, len(x))
 			unfinished = unfinished || end < len(x)
 			for lo := offset; lo < end; lo += step {
 				message := x[lo:min(lo+step, end)]
 				calls = append(calls, func(req *handle) int32 {
 					return invoke(fn, uintptr(unsafe.Pointer(&message[0])), uintptr(len(message)), r.lib.int64,
-						uintptr(peer), tag, r.lib.world, uintptr(unsafe.Pointer(req)))
+						uintptr(rank), tag, r.lib.world, uintptr(unsafe.Pointer(req)))
 				})
 			}
 		}
 		for i := 1; i < r.size; i++ { // each rank starts with another peer
-			q := (r.rank + i) % r.size
-			addCalls(r.lib.irecv, incoming[q], q)
-			addCalls(r.lib.isend, outgoing(q), q)
+			peer := (r.rank + i) % r.size
+			addCalls(r.lib.irecv, incoming[peer], peer)
+			addCalls(r.lib.isend, outgoing(peer), peer)
 		}
 		if code := r.finish(calls...); code != 0 {
 			return code

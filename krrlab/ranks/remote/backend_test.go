@@ -30,7 +30,7 @@ func TestJobs(t *testing.T) {
 	train := problem(300)
 	levels := testkit.Must(feature.ParseLevels("features:120,srht:60,gaussian:30"))
 	chain := testkit.Must(feature.ChainFor(gauss, levels))
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		cfg     krrlab.Config
 		stage   stage.Name
 		options stage.Runner
@@ -49,23 +49,23 @@ func TestJobs(t *testing.T) {
 			Storage: gram.Float64}, "quality", krrlab.QualityOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = 0.3, 5, 1e-4
-			if c.cfg.Kernel == nil {
-				c.cfg.Kernel = gauss
+			test.cfg.Lambda, test.cfg.Seed, test.cfg.Tol = 0.3, 5, 1e-4
+			if test.cfg.Kernel == nil {
+				test.cfg.Kernel = gauss
 			}
-			lab := newLab(t, train, c.cfg)
+			lab := newLab(t, train, test.cfg)
 			root := t.TempDir()
 			for _, ranks := range []int{0, 2} {
 				dir := &jobDir{root: root}
-				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
-				testkit.OK(t, testBackend(root).writeJob(dir, sender, c.stage, c.options))
+				sender := newLab(t, train, withBackend(test.cfg, testBackend(root)))
+				testkit.OK(t, testBackend(root).writeJob(dir, sender, test.stage, test.options))
 				runJob(t, dir.path(jobFile), ranks)
 				var got any
 				testkit.OK(t, json.Unmarshal(testkit.Must(readOutcome(dir)).Value, &got))
-				run := func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Run(ctx, c.options) }
+				run := func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Run(ctx, test.options) }
 				want, err := run(t.Context(), lab)
 				if ranks > 0 {
-					want, err = onTwoRanks(t, train, c.cfg, run)
+					want, err = onTwoRanks(t, train, test.cfg, run)
 				}
 				if testkit.OK(t, err); !reflect.DeepEqual(withoutTimes(got), withoutTimes(want)) {
 					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", ranks, got, withoutTimes(want))
@@ -165,32 +165,34 @@ func (ownKernel) String() string              { return "cauchy of x₁" }
 func TestBackendRefuses(t *testing.T) {
 	train := problem(50)
 	valid := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}
-	for name, c := range map[string]struct {
-		change func(c *krrlab.Config, b *Backend)
+	for name, test := range map[string]struct {
+		change func(cfg *krrlab.Config, b *Backend)
 		want   string
 	}{
-		"own kernel": {func(c *krrlab.Config, b *Backend) { c.Kernel = ownKernel{} }, "cauchy of x₁ is user-defined"},
-		"own map": {func(c *krrlab.Config, b *Backend) {
-			c.Precond = krrlab.Features{Map: feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10}}
+		"own kernel": {func(cfg *krrlab.Config, b *Backend) { cfg.Kernel = ownKernel{} },
+			"cauchy of x₁ is user-defined"},
+		"own map": {func(cfg *krrlab.Config, b *Backend) {
+			cfg.Precond = krrlab.Features{Map: feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10}}
 		}, "is user-defined"},
-		"map of another": {func(c *krrlab.Config, b *Backend) {
-			c.Precond = krrlab.Features{Map: feature.Fourier{Kernel: kernel.Laplacian{Sigma: 3}}}
+		"map of another": {func(cfg *krrlab.Config, b *Backend) {
+			cfg.Precond = krrlab.Features{Map: feature.Fourier{Kernel: kernel.Laplacian{Sigma: 3}}}
 		}, "is user-defined"},
-		"no ranks":          {func(c *krrlab.Config, b *Backend) { b.Ranks = 0 }, "at least 1"},
-		"hosts, no folder":  {func(c *krrlab.Config, b *Backend) { b.Hosts, b.Dir = []string{"a"}, "" }, "set Dir"},
-		"slurm, no folder":  {func(c *krrlab.Config, b *Backend) { b.Launcher, b.Dir = "srun", "" }, "set Dir"},
-		"sbatch":            {func(c *krrlab.Config, b *Backend) { b.Launcher = "/opt/sbatch" }, "take srun"},
-		"ranks and backend": {func(c *krrlab.Config, b *Backend) { c.Comm = comm.Alone() }, "want at most one of them"},
-		"direct": {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil },
+		"no ranks":         {func(cfg *krrlab.Config, b *Backend) { b.Ranks = 0 }, "at least 1"},
+		"hosts, no folder": {func(cfg *krrlab.Config, b *Backend) { b.Hosts, b.Dir = []string{"a"}, "" }, "set Dir"},
+		"slurm, no folder": {func(cfg *krrlab.Config, b *Backend) { b.Launcher, b.Dir = "srun", "" }, "set Dir"},
+		"sbatch":           {func(cfg *krrlab.Config, b *Backend) { b.Launcher = "/opt/sbatch" }, "take srun"},
+		"ranks and backend": {func(cfg *krrlab.Config, b *Backend) { cfg.Comm = comm.Alone() },
+			"want at most one of them"},
+		"direct": {func(cfg *krrlab.Config, b *Backend) { cfg.Solver, cfg.Precond = krrlab.Direct, nil },
 			"direct solver"},
-		"negative limit": {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
+		"negative limit": {func(cfg *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
 	} {
 		b := testBackend(t.TempDir())
 		cfg := withBackend(valid, b)
-		c.change(&cfg, b)
-		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) ||
+		test.change(&cfg, b)
+		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), test.want) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
 	b := testBackend(t.TempDir())
@@ -202,7 +204,7 @@ func TestBackendRefuses(t *testing.T) {
 // TestJobRefuses changes the files of a job. RunJob must refuse each changed job with the reason.
 func TestJobRefuses(t *testing.T) {
 	train := problem(50)
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		change func(t *testing.T, root string, j *job)
 		want   string
 	}{
@@ -228,13 +230,13 @@ func TestJobRefuses(t *testing.T) {
 			dir := &jobDir{root: root}
 			testkit.OK(t, testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{}))
 			j := testkit.Must(readJob(dir.path(jobFile)))
-			c.change(t, root, j)
+			test.change(t, root, j)
 			b, err := json.Marshal(j)
 			if err == nil {
 				err = os.WriteFile(dir.path(jobFile), b, 0o644)
 			}
 			testkit.OK(t, err)
-			testkit.Fails(t, RunJob(t.Context(), dir.path(jobFile), Options{}), c.want)
+			testkit.Fails(t, RunJob(t.Context(), dir.path(jobFile), Options{}), test.want)
 		})
 	}
 }

@@ -26,7 +26,7 @@ type data struct {
 	Note        string `json:"note,omitempty"`
 	Fingerprint string `json:"fingerprint"`        // Dataset.Fingerprint in hexadecimal, also the name of the file
 	Weighted    bool   `json:"weighted,omitempty"` // there is a second file with weights
-	// ClassWeights are those of the dataset.
+	// ClassWeights are the weights of the classes of the dataset.
 	ClassWeights []float64 `json:"class_weights,omitempty"`
 }
 

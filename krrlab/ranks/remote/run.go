@@ -114,7 +114,8 @@ func (b *Backend) start(ctx context.Context, commandLine []string, lab *krrlab.L
 	cmd.WaitDelay = terminationGrace
 	// Without this variable, Slurm may let a rank return from MPI_Init too early (docs/ranks.md).
 	cmd.Env = append([]string{"SLURM_PMIX_DIRECT_CONN=false"}, cmd.Environ()...)
-	// signals from a terminal or Jupyter to our process group do not reach the launcher a second time
+	// Signals from a terminal or Jupyter to the process group of this program then do not reach the launcher a second
+	// time.
 	group.Isolate(cmd)
 	out := &output{ctx: ctx, lab: lab}
 	cmd.Stdout, cmd.Stderr = out, out
