@@ -24,8 +24,9 @@ func (e *ErrorBounds) isValid(t int) bool {
 //	B_aj = √k(z_a, z_a)·(D_j + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
 //
 // where f* is the exact solution plus the model's Mean. D_j is ErrorBounds.Decision, or ‖c_j−c_j*‖_A if that is not
-// known. The terms after D_j bound the rounding error of F, with the error δ of kernel values (kernel.EntryError) and u
-// = 2⁻⁵³. DecisionBounds returns an error if the model has no ErrorBounds or the points do not match the model.
+// known. The terms after D_j bound the rounding error of F: δ is the error of kernel values (kernel.EntryError), and u
+// = 2⁻⁵³. The factor n+9 counts the roundings of a sum over n points, with 9 for the other operations, rounded up.
+// DecisionBounds returns an error if the model has no ErrorBounds or the points do not match the model.
 func (m *Model) DecisionBounds(d *datasets.Dataset) (*mat.Dense, error) {
 	if m.ErrorBounds == nil && kernel.AsPrecomputed(m.Kernel) != nil {
 		return nil, fmt.Errorf("the model is of a precomputed K, which is not known to be positive semi-definite: " +
@@ -50,20 +51,20 @@ func (m *Model) DecisionBounds(d *datasets.Dataset) (*mat.Dense, error) {
 	kernelError += float64(n+9) * u
 	absoluteSums, mean := make([]float64, t), make([]float64, t)
 	copy(mean, m.Mean)
-	for i, v := range kernel.Diag(m.Kernel, m.X) {
+	for i, selfKernel := range kernel.Diag(m.Kernel, m.X) {
 		for j, c := range m.C.RawRowView(i) {
-			absoluteSums[j] += math.Sqrt(v) * math.Abs(c)
+			absoluteSums[j] += math.Sqrt(selfKernel) * math.Abs(c)
 		}
 	}
-	b, errorBounds := mat.NewDense(rows, t, nil), m.ErrorBounds.Decision
+	bounds, errorBounds := mat.NewDense(rows, t, nil), m.ErrorBounds.Decision
 	if errorBounds == nil {
 		errorBounds = m.ErrorBounds.ANorm
 	}
-	for a, v := range kernel.Diag(m.Kernel, d.X) {
-		for j, e := range errorBounds {
-			rounding := math.Sqrt(v)*kernelError*absoluteSums[j] + u*math.Abs(mean[j])
-			b.Set(a, j, math.Sqrt(v)*e+rounding)
+	for a, selfKernel := range kernel.Diag(m.Kernel, d.X) {
+		for j, coefficientBound := range errorBounds {
+			rounding := math.Sqrt(selfKernel)*kernelError*absoluteSums[j] + u*math.Abs(mean[j])
+			bounds.Set(a, j, math.Sqrt(selfKernel)*coefficientBound+rounding)
 		}
 	}
-	return b, nil
+	return bounds, nil
 }

@@ -26,8 +26,8 @@ func TestBoundsOfBytes(t *testing.T) {
 	wholeNumbers := points.NewDense(1, d, slices.Repeat([]float64{255}, d))
 	halfway := points.NewDense(1, d, slices.Repeat([]float64{254.5}, d))
 	relativeBound := func(z points.Points) float64 { // bound of a prediction, divided by ‖C‖₁
-		b := testkit.Must(m.DecisionBounds(&datasets.Dataset{X: z}))
-		return b.At(0, 0) / mat.Norm(m.C, 1)
+		bounds := testkit.Must(m.DecisionBounds(&datasets.Dataset{X: z}))
+		return bounds.At(0, 0) / mat.Norm(m.C, 1)
 	}
 	bytePoints, _ := points.AsBytes(wholeNumbers, 1)
 	if v := relativeBound(bytePoints); !(v > 0 && v < 1e-14) {

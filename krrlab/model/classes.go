@@ -30,8 +30,9 @@ type Classes struct {
 	// AUC is the area under the ROC curve: the probability that a row of a class has a larger decision value than a row
 	// of another class, with ties counted by half. For several classes it is the mean over each class against the rest.
 	// Rows with labels that the model does not know are ignored. AUC is nil if fewer than two classes remain.
-	AUC   *float64 `json:"auc"`
-	AUCOf string   `json:"auc_of,omitempty"` // the classes that AUC compares, and the number of rows that it ignores
+	AUC *float64 `json:"auc"`
+	// AUCDescription names the classes that AUC compares, and the number of rows that AUC ignores.
+	AUCDescription string `json:"auc_of,omitempty"`
 }
 
 // ErrorCount is a number of rows out of a total.
@@ -41,19 +42,20 @@ type ErrorCount struct {
 }
 
 // PrecisionRecall describes how well the rows of a class are found. Precision is the share of the class among the rows
-// predicted as it. Recall is the share of its rows that are predicted as it. F1 = 2PR/(P+R). All three are 0 instead of
-// 0/0.
+// predicted as this class, P. Recall is the share of the rows of the class that are predicted as this class, R. F1 =
+// 2PR/(P+R). All three are 0 instead of 0/0.
 type PrecisionRecall struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
 }
 
-func (s ErrorCount) String() string {
-	if s.Total == 0 {
+// String returns the share of wrong rows in percent, or "–" if there are no rows.
+func (e ErrorCount) String() string {
+	if e.Total == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f %%", 100*s.Wrong/s.Total)
+	return fmt.Sprintf("%.2f %%", 100*e.Wrong/e.Total)
 }
 
 // Confusion is the number of rows of one class that are predicted as another one, out of all rows of the class.
@@ -110,28 +112,28 @@ func (p *Prediction) scoreClasses(d *datasets.Dataset) *Classes {
 		c.setAUC(p.Curves(d), p.Labels)
 	}
 	if c.AUC != nil && ignored > 0 {
-		c.AUCOf += ", without " + plural.Count(ignored, "row") + " of labels that the model does not know"
+		c.AUCDescription += ", without " + plural.Count(ignored, "row") + " of labels that the model does not know"
 	}
 	return c
 }
 
 // setConfusion sets Counts and Confusions. The key {i, j} of counts means rows of class i predicted as class j.
 func (c *Classes) setConfusion(counts map[[2]int]float64) {
-	if k := len(c.Labels); k <= maxConfusionClasses {
-		c.Counts = make([][]float64, k)
-		for i := range k {
-			c.Counts[i] = make([]float64, k)
+	if classCount := len(c.Labels); classCount <= maxConfusionClasses {
+		c.Counts = make([][]float64, classCount)
+		for i := range classCount {
+			c.Counts[i] = make([]float64, classCount)
 		}
 	}
 	pairs := slices.SortedFunc(maps.Keys(counts),
 		func(a, b [2]int) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), slices.Compare(a[:], b[:])) })
-	for _, v := range pairs {
+	for _, pair := range pairs {
 		if c.Counts != nil {
-			c.Counts[v[0]][v[1]] = counts[v]
+			c.Counts[pair[0]][pair[1]] = counts[pair]
 		}
-		if v[0] != v[1] {
+		if pair[0] != pair[1] {
 			c.Confusions = append(c.Confusions,
-				Confusion{c.Labels[v[0]], c.Labels[v[1]], ErrorCount{counts[v], c.Errors[v[0]].Total}})
+				Confusion{c.Labels[pair[0]], c.Labels[pair[1]], ErrorCount{counts[pair], c.Errors[pair[0]].Total}})
 		}
 	}
 }
@@ -141,8 +143,8 @@ func (c *Classes) setConfusion(counts map[[2]int]float64) {
 type Curve struct {
 	Class         string
 	FalsePositive []float64 // share of the other rows that are predicted as the class; from 0 to 1
-	TruePositive  []float64 // share of its rows that are predicted as the class, the recall; from 0 to 1
-	Precision     []float64 // share of the class among the rows predicted as it; 1 if there are none
+	TruePositive  []float64 // recall: share of the rows of the class that are predicted so; from 0 to 1
+	Precision     []float64 // share of the class among the rows predicted as the class; 1 if there are none
 	AUC           float64   // area under the ROC curve
 	// AveragePrecision is Σ (R_k−R_{k−1})·P_k over the points, with recall R and precision P.
 	AveragePrecision float64
@@ -156,43 +158,43 @@ func (p *Prediction) Curves(d *datasets.Dataset) (curves []Curve) {
 	_, t := p.Decision.Dims()
 	for class := range p.Labels {
 		column, sign := class, 1.0
-		if t == 1 { // the column of two classes is that of the second one
+		if t == 1 { // with two classes, the only column is the decision value of the second one
 			column, sign = 0, float64(2*class-1)
 		}
-		var scores, w []float64
+		var scores, weights []float64
 		var inClass []bool
 		for i, answer := range d.Class {
-			if k := classIndex[answer]; k >= 0 {
-				scores, inClass = append(scores, sign*p.Decision.At(i, column)), append(inClass, k == class)
+			if label := classIndex[answer]; label >= 0 {
+				scores, inClass = append(scores, sign*p.Decision.At(i, column)), append(inClass, label == class)
 				if d.Weights != nil {
-					w = append(w, d.Weights[i])
+					weights = append(weights, d.Weights[i])
 				}
 			}
 		}
 		if !slices.Contains(inClass, true) || !slices.Contains(inClass, false) {
 			continue
 		}
-		_, positives, negatives := classWeights(inClass, w)
-		stat.SortWeightedLabeled(scores, inClass, w)
-		c := Curve{Class: p.Labels[class]}
-		c.TruePositive, c.FalsePositive, _ = stat.ROC(nil, scores, inClass, w)
-		c.AUC = min(1, integrate.Trapezoidal(c.FalsePositive, c.TruePositive))
-		for i, recall := range c.TruePositive {
-			found, wrong, precision := recall*positives, c.FalsePositive[i]*negatives, 1.0
-			if found+wrong > 0 {
-				precision = found / (found + wrong)
+		_, positives, negatives := classWeights(inClass, weights)
+		stat.SortWeightedLabeled(scores, inClass, weights)
+		curve := Curve{Class: p.Labels[class]}
+		curve.TruePositive, curve.FalsePositive, _ = stat.ROC(nil, scores, inClass, weights)
+		curve.AUC = min(1, integrate.Trapezoidal(curve.FalsePositive, curve.TruePositive))
+		for i, recall := range curve.TruePositive {
+			truePositives, falsePositives, precision := recall*positives, curve.FalsePositive[i]*negatives, 1.0
+			if truePositives+falsePositives > 0 {
+				precision = truePositives / (truePositives + falsePositives)
 			}
-			if c.Precision = append(c.Precision, precision); i > 0 {
-				c.AveragePrecision += (recall - c.TruePositive[i-1]) * precision
+			if curve.Precision = append(curve.Precision, precision); i > 0 {
+				curve.AveragePrecision += (recall - curve.TruePositive[i-1]) * precision
 			}
 		}
-		curves = append(curves, c)
+		curves = append(curves, curve)
 	}
 	return curves
 }
 
-// setAUC sets AUC to the mean of the areas under the curves of the classes, and AUCOf. It sets nothing if there are no
-// curves. The two curves of two classes have equal areas, so only the second one counts.
+// setAUC sets AUC to the mean of the areas under the curves of the classes, and AUCDescription. It sets nothing if
+// there are no curves. The two curves of two classes have equal areas, so only the second one counts.
 func (c *Classes) setAUC(curves []Curve, labels []string) {
 	if len(curves) == 0 {
 		return
@@ -204,8 +206,8 @@ func (c *Classes) setAUC(curves []Curve, labels []string) {
 	for _, curve := range curves {
 		sum += curve.AUC
 	}
-	c.AUC, c.AUCOf = new(sum/float64(len(curves))), "of "+safe.Name(labels[1])+" against "+safe.Name(labels[0])
+	c.AUC, c.AUCDescription = new(sum/float64(len(curves))), "of "+safe.Name(labels[1])+" against "+safe.Name(labels[0])
 	if len(labels) > 2 {
-		c.AUCOf = fmt.Sprintf("mean of %d classes, each against the rest", len(curves))
+		c.AUCDescription = fmt.Sprintf("mean of %d classes, each against the rest", len(curves))
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // aucByPairs returns the share of pairs of a positive and another row that f orders correctly. Pairs with equal values
 // count one half. It returns false if there is no such pair.
-func aucByPairs(f []float64, positive []bool) (auc float64, ok bool) {
+func aucByPairs(f []float64, positive []bool) (auc float64, hasPairs bool) {
 	ordered, pairs := 0.0, 0.0
 	for i := range f {
 		for j := range f {
@@ -77,8 +77,8 @@ func TestScoreOfClasses(t *testing.T) {
 			}
 		}
 		var largestCount float64
-		for _, n := range rowsOf {
-			largestCount = max(largestCount, n)
+		for _, count := range rowsOf {
+			largestCount = max(largestCount, count)
 		}
 		if rowsOf[got.Largest] != largestCount || got.BaseRate != largestCount/float64(c.rows) ||
 			score.ErrorRate != float64(wrong)/float64(c.rows) {
@@ -91,16 +91,16 @@ func TestScoreOfClasses(t *testing.T) {
 				t.Errorf("%v: errors of class %s %v, want %g rows", c, a, e, rowsOf[a])
 			}
 			for j, b := range got.Labels {
-				if n := counts[[2]string{a, b}]; got.Counts[i][j] != n {
-					t.Errorf("%v: %g rows of %s are predicted as %s, want %g", c, got.Counts[i][j], a, b, n)
-				} else if n > 0 && a != b {
+				if count := counts[[2]string{a, b}]; got.Counts[i][j] != count {
+					t.Errorf("%v: %g rows of %s are predicted as %s, want %g", c, got.Counts[i][j], a, b, count)
+				} else if count > 0 && a != b {
 					pairs++
 				}
 			}
 		}
-		for i, v := range got.Confusions {
-			if v.Wrong != counts[[2]string{v.Class, v.Predicted}] || v.Total != rowsOf[v.Class] ||
-				i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
+		for i, confusion := range got.Confusions {
+			if confusion.Wrong != counts[[2]string{confusion.Class, confusion.Predicted}] ||
+				confusion.Total != rowsOf[confusion.Class] || i > 0 && confusion.Wrong > got.Confusions[i-1].Wrong {
 				t.Errorf("%v: confusion %d is wrong or not in descending order: %v", c, i, got.Confusions)
 			}
 		}
@@ -113,8 +113,8 @@ func TestScoreOfClasses(t *testing.T) {
 			}
 		}
 		if want := fmt.Sprintf("without %g row", ignored); got.AUC != nil &&
-			strings.Contains(got.AUCOf, want) != (ignored > 0) {
-			t.Errorf("%v: the AUC is that of %q, want %q: %t", c, got.AUCOf, want, ignored > 0)
+			strings.Contains(got.AUCDescription, want) != (ignored > 0) {
+			t.Errorf("%v: the AUC is that of %q, want %q: %t", c, got.AUCDescription, want, ignored > 0)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 	// maxFarWork is the largest number of multiply-adds for the comparison of rows with all of the model's points,
 	// about a second. If more are needed, a random sample of the rows is compared. A larger value makes samples larger.
 	maxFarWork = 1 << 32
-	// kernelWork is the number of multiply-adds that take as long as the kernel of a known distance.
+	// kernelWork is the number of multiply-adds that take as long as one evaluation of the kernel at a known distance.
 	kernelWork = 32
 	// farAccuracy is the largest acceptable error of a kernel value that is compared with NegligibleKernel.
 	farAccuracy = NegligibleKernel / 10
@@ -30,9 +30,9 @@ const (
 // NegligibleKernel for all of the model's points. Their predictions are nearly constant. It is 0 if the kernel is not
 // known to decrease with the distance.
 //
-// Rows far from the bounding box of the model's points are counted first. The others are compared with the model's
-// points, until one is near, which is one of the first few for most rows. If that could take too long, a random sample
-// of these rows is compared, and the result is an estimate.
+// Rows far from the bounding box of the model's points are counted first. Each other row is compared with the model's
+// points until a near one is found, for most rows among the first few. If the comparison could take too long, a random
+// sample of these rows is compared, and the result is an estimate.
 func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 	tailBound, metric := kernel.TailBound(m.Kernel)
 	if tailBound == nil {
@@ -52,12 +52,12 @@ func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 		}
 	}
 	n, dim, _ := m.Dims()
-	if sampleRows := max(1, maxFarWork/(n*(dim+kernelWork))); len(others) > sampleRows {
+	if sampleSize := max(1, maxFarWork/(n*(dim+kernelWork))); len(others) > sampleSize {
 		var sample []int
-		for _, k := range rng.New(0).Sub("rows that may be far").Perm(len(others))[:sampleRows] {
-			sample = append(sample, others[k])
+		for _, pos := range rng.New(0).Sub("rows that may be far").Perm(len(others))[:sampleSize] {
+			sample = append(sample, others[pos])
 		}
-		share := float64(m.countFar(points.Gather(scaled.X, sample), cutoff)) / float64(sampleRows)
+		share := float64(m.countFar(points.Gather(scaled.X, sample), cutoff)) / float64(sampleSize)
 		return count + int(math.Round(share*float64(len(others)))), true
 	}
 	return count + m.countFar(points.Gather(scaled.X, others), cutoff), false
@@ -67,15 +67,15 @@ func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 // the metric.
 func (m *Model) boxDistances(z points.Points, metric tree.Metric) []float64 {
 	low, high := datasets.FeatureRanges(m.X)
-	excess := func(j int, v float64) float64 { // distance from the range of feature j, or its square
-		e := max(0, low[j]-v, v-high[j])
+	excess := func(j int, v float64) float64 { // distance of v from the range of feature j, or its square
+		distance := max(0, low[j]-v, v-high[j])
 		if metric == tree.SquaredEuclidean {
-			return e * e
+			return distance * distance
 		}
-		return e
+		return distance
 	}
 	sparse, isSparse := z.(*points.CSR)
-	zeroDistance := 0.0 // distance of a row of zeros, from which that of a sparse row differs in few features
+	zeroDistance := 0.0 // distance of a row of zeros; the distance of a sparse row differs in few terms
 	for j := range low {
 		zeroDistance += excess(j, 0)
 	}
@@ -105,21 +105,22 @@ func (m *Model) countFar(z points.Points, cutoff float64) int {
 		return 0
 	}
 	placement := kernel.NewPlacement(m.Kernel, m.X)
-	x, panel := placement.Panel, placement.Apply(z)
-	arithmetic, _ := kernel.ChooseArithmetic(m.Kernel, placement.SummaryWith(panel), farAccuracy)
-	if arithmetic == kernel.Differences { // of the original points, because shifting them rounds
-		x, panel = placement.Original, points.NewPanel(z)
+	x, zPanel := placement.Panel, placement.Apply(z)
+	arithmetic, _ := kernel.ChooseArithmetic(m.Kernel, placement.SummaryWith(zPanel), farAccuracy)
+	if arithmetic == kernel.Differences { // use the original points, because shifting them rounds
+		x, zPanel = placement.Original, points.NewPanel(z)
 	}
-	far := make([]int, (panel.Len()+BatchRows-1)/BatchRows) // number of far points in each batch
-	work, tiles := make([]kernel.Workspace, accel.Threads()), make([][]float64, accel.Threads())
-	_ = accel.ForEach(context.Background(), len(far), func(worker, b int) { // no error, as the context does not end
-		batch := panel.Slice(b*BatchRows, min((b+1)*BatchRows, panel.Len()))
+	farCounts := make([]int, (zPanel.Len()+BatchRows-1)/BatchRows) // number of far points in each batch
+	workspaces, tiles := make([]kernel.Workspace, accel.Threads()), make([][]float64, accel.Threads())
+	// ForEach returns no error, as the context does not end.
+	_ = accel.ForEach(context.Background(), len(farCounts), func(worker, batchIndex int) {
+		batch := zPanel.Slice(batchIndex*BatchRows, min((batchIndex+1)*BatchRows, zPanel.Len()))
 		if tiles[worker] == nil {
 			tiles[worker] = make([]float64, BatchRows*tileCols)
 		}
 		for lo := 0; lo < x.Len() && batch.Len() > 0; lo += tileCols {
 			hi := min(lo+tileCols, x.Len())
-			kernel.Tile64(tiles[worker], hi-lo, m.Kernel, batch, x.Slice(lo, hi), arithmetic, &work[worker])
+			kernel.Tile64(tiles[worker], hi-lo, m.Kernel, batch, x.Slice(lo, hi), arithmetic, &workspaces[worker])
 			var remaining []int
 			for a := range batch.Len() {
 				if slices.Max(tiles[worker][a*(hi-lo):(a+1)*(hi-lo)]) < cutoff {
@@ -130,11 +131,11 @@ func (m *Model) countFar(z points.Points, cutoff float64) int {
 				batch = gatherPanel(batch, remaining)
 			}
 		}
-		far[b] = batch.Len()
+		farCounts[batchIndex] = batch.Len()
 	})
 	total := 0
-	for _, v := range far {
-		total += v
+	for _, count := range farCounts {
+		total += count
 	}
 	return total
 }

@@ -81,13 +81,13 @@ func TestFarRows(t *testing.T) {
 // TestFarRowsOfSample checks that the number of far rows is estimated from a sample if many rows are compared with many
 // points, and that rows far from the box of the points are counted all the same.
 func TestFarRowsOfSample(t *testing.T) {
-	const n, m = 20_000, 20_000
-	x, z := points.NewDense(n, 1, nil), points.NewDense(m, 1, nil)
+	const n, rows = 20_000, 20_000
+	x, z := points.NewDense(n, 1, nil), points.NewDense(rows, 1, nil)
 	for i := range n { // two clusters
 		x.Data[i] = float64(i % 2)
 	}
 	far, outside := 0, 3
-	for i := range m {
+	for i := range rows {
 		switch {
 		case i < outside:
 			z.Data[i] = 2
@@ -95,10 +95,11 @@ func TestFarRowsOfSample(t *testing.T) {
 			z.Data[i], far = 0.5, far+1
 		}
 	}
-	model := &Model{Kernel: kernel.Gaussian{Sigma: 0.1}, Lambda: 1, X: x, C: mat.NewDense(n, 1, nil)}
-	count, isEstimate := model.CountFarRows(&datasets.Dataset{X: z})
+	m := &Model{Kernel: kernel.Gaussian{Sigma: 0.1}, Lambda: 1, X: x, C: mat.NewDense(n, 1, nil)}
+	count, isEstimate := m.CountFarRows(&datasets.Dataset{X: z})
 	// The sample has more than 6,000 rows, and the standard deviation of the share is 0.5 %.
-	if share := float64(count-outside) / float64(m-outside); !isEstimate || math.Abs(share-float64(far)/m) > 0.02 {
+	share := float64(count-outside) / float64(rows-outside)
+	if !isEstimate || math.Abs(share-float64(far)/rows) > 0.02 {
 		t.Errorf("%d far rows, estimate %v, want some %d", count, isEstimate, far+outside)
 	}
 }

@@ -22,15 +22,16 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// formatName and a version are part of every model file. The version is the smallest one that can read the file: 5
-// for a matrix of the distance, 4 for a threshold, 3 for means of the targets, 2 for points in bytes, and 1 otherwise.
+// Every model file states formatName and a version from 1 to formatVersion. The version is the smallest one that can
+// read the file: 5 for a matrix of the distance, 4 for a threshold, 3 for means of the targets, 2 for points in bytes,
+// and 1 otherwise.
 const (
 	formatName    = "krrlab-model"
 	formatVersion = 5
 )
 
-// maxInflate is the largest number of bytes to which DEFLATE expands one byte. A damaged or hostile file that claims
-// more than that many times its size is therefore not believed.
+// maxInflate is the largest number of bytes to which DEFLATE expands one byte. The size that a damaged or hostile file
+// claims for an entry is therefore limited to maxInflate times the size of the file.
 const maxInflate = 1032
 
 // Info is the content of model.json: all parts of a model file except the arrays.
@@ -113,28 +114,29 @@ func (m *Model) Info() (*Info, error) {
 
 // write writes a model file, with meta as its model.json.
 func (m *Model) write(w io.Writer, meta *Info) error {
-	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+	zipWriter := zip.NewWriter(w)
+	zipWriter.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestSpeed)
 	})
 	n, _, t := m.Dims()
-	js, err := json.MarshalIndent(meta, "", "  ")
+	metaJSON, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
 		return err
 	}
-	entry, err := z.Create("model.json")
+	entry, err := zipWriter.Create("model.json")
 	if err != nil {
 		return err
 	}
-	if _, err := entry.Write(append(js, '\n')); err != nil {
+	if _, err := entry.Write(append(metaJSON, '\n')); err != nil {
 		return err
 	}
-	put := func(name string, method uint16, data any, shape ...int) { // writes an array, unless err is set
+	// writeArray writes an array and sets err if that fails. It does nothing if err is already set.
+	writeArray := func(name string, method uint16, data any, shape ...int) {
 		if err != nil {
 			return
 		}
 		var entry io.Writer
-		if entry, err = z.CreateHeader(&zip.FileHeader{Name: name, Method: method}); err == nil {
+		if entry, err = zipWriter.CreateHeader(&zip.FileHeader{Name: name, Method: method}); err == nil {
 			err = npy.Write(entry, data, shape...)
 		}
 	}
@@ -143,27 +145,27 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 		for i, g := range m.Groups {
 			groups[i] = int64(g)
 		}
-		put("groups.npy", zip.Deflate, groups, n)
+		writeArray("groups.npy", zip.Deflate, groups, n)
 	}
 	if m.Answers != nil {
-		put("answers.npy", zip.Deflate, m.Answers, n, len(m.Answers)/n)
+		writeArray("answers.npy", zip.Deflate, m.Answers, n, len(m.Answers)/n)
 	}
 	if m.Weights != nil {
-		put("weights.npy", zip.Deflate, m.Weights, n)
+		writeArray("weights.npy", zip.Deflate, m.Weights, n)
 	}
-	put("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
+	writeArray("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
 	_, _, arrays := points.ToArrays(m.X)
 	for _, x := range arrays {
-		put(x.Name+".npy", zip.Deflate, x.Data, x.Shape...)
+		writeArray(x.Name+".npy", zip.Deflate, x.Data, x.Shape...)
 	}
 	if m.Calibration != nil {
 		rows, columns := m.Calibration.Scores.Dims()
-		put("scores.npy", zip.Store, mat.DenseCopyOf(m.Calibration.Scores).RawMatrix().Data, rows, columns)
+		writeArray("scores.npy", zip.Store, mat.DenseCopyOf(m.Calibration.Scores).RawMatrix().Data, rows, columns)
 	}
 	if err != nil {
 		return err
 	}
-	return z.Close()
+	return zipWriter.Close()
 }
 
 // Load reads a model file within the available memory, as LoadWithin does.
@@ -174,21 +176,21 @@ func Load(name string) (*Model, error) { return LoadWithin(name, accel.Available
 func LoadWithin(name string, memory accel.Budget) (*Model, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
+		var pathError *os.PathError
+		if errors.As(err, &pathError) {
+			err = pathError.Err
 		}
 		return nil, fmt.Errorf("cannot open model %s: %w", name, err)
 	}
 	defer f.Close()
-	st, err := f.Stat()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if st.IsDir() {
+	if info.IsDir() {
 		return nil, fmt.Errorf("cannot open model %s: it is a folder", name)
 	}
-	m, err := readArchive(f, st.Size(), memory)
+	m, err := readArchive(f, info.Size(), memory)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -198,12 +200,12 @@ func LoadWithin(name string, memory accel.Budget) (*Model, error) {
 // Digest returns the names, sizes and checksums of the parts of a model file, one part a line, or nil if the file
 // cannot be opened or is no model file.
 func Digest(name string) (text []byte) {
-	z, err := zip.OpenReader(name)
+	reader, err := zip.OpenReader(name)
 	if err != nil {
 		return nil
 	}
-	defer z.Close()
-	for _, f := range z.File {
+	defer reader.Close()
+	for _, f := range reader.File {
 		text = fmt.Appendln(text, f.Name, f.UncompressedSize64, f.CRC32)
 	}
 	return text
@@ -212,11 +214,11 @@ func Digest(name string) (text []byte) {
 // readArchive reads a model from r, which has the given size in bytes. The arrays must fit into the memory, unless they
 // take at most uncheckedBytes.
 func readArchive(r io.ReaderAt, size int64, memory accel.Budget) (*Model, error) {
-	z, err := zip.NewReader(r, size)
+	zipReader, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a model file, or cut short (%v): fit again", err)
 	}
-	a := &archive{zip: z, size: size, memory: memory}
+	a := &archive{zip: zipReader, size: size, memory: memory}
 	meta, err := a.metadata()
 	if err != nil {
 		return nil, err
@@ -296,8 +298,8 @@ func (m *Model) validate(meta Info) error {
 }
 
 // checkFinite returns an error if a number is infinite or NaN. The error calls number i "name i".
-func checkFinite(name string, v []float64) error {
-	for i, x := range v {
+func checkFinite(name string, values []float64) error {
+	for i, x := range values {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%s %d is %g", name, i, x)
 		}
@@ -305,7 +307,7 @@ func checkFinite(name string, v []float64) error {
 	return nil
 }
 
-// archive is a model file being read.
+// archive is a model file that is being read.
 type archive struct {
 	zip        *zip.Reader
 	size       int64
@@ -313,7 +315,7 @@ type archive struct {
 	arrayBytes int64        // size of the arrays that were read
 }
 
-// open returns an entry, and the maximum number of bytes that it can contain.
+// open returns an entry, and the maximum number of bytes that the entry can contain.
 func (a *archive) open(name string) (io.ReadCloser, int64, error) {
 	for _, f := range a.zip.File {
 		if f.Name == name {
@@ -340,8 +342,8 @@ func (a *archive) reserve(bytes int64) error {
 	return budget.Check(bytes, "an array of the model", "allow more by --memory, or take a machine with more")
 }
 
-// uncheckedBytes is the size of the arrays of a model up to which it is read whatever the budget is. The program itself
-// takes more. Tests change it.
+// uncheckedBytes is the largest size of a model's arrays that are read without regard to the budget, since the program
+// itself takes more. Tests change this variable.
 var uncheckedBytes int64 = 1 << 24
 
 // metadata reads model.json and checks the format, the version and the sizes.
@@ -351,9 +353,9 @@ func (a *archive) metadata() (meta Info, err error) {
 		return meta, fmt.Errorf("not a model file: %w", err)
 	}
 	defer r.Close()
-	js, err := io.ReadAll(io.LimitReader(r, 64<<20)) // reading to the end verifies the checksum
+	metaJSON, err := io.ReadAll(io.LimitReader(r, 64<<20)) // 64 MiB; reading to the end verifies the checksum
 	if err == nil {
-		err = json.Unmarshal(js, &meta)
+		err = json.Unmarshal(metaJSON, &meta)
 	}
 	if err != nil {
 		return meta, fmt.Errorf("damaged model: model.json: %w", err)
@@ -382,18 +384,19 @@ func (a *archive) groups(n int) ([]int, error) {
 	return groups, err
 }
 
-// readFloats reads an entry of float64. It does nothing if *err is set.
+// readFloats returns the elements of an entry of float64, and sets *err if the entry cannot be read. If *err is already
+// set, readFloats does nothing.
 func readFloats(a *archive, err *error, name string, shape ...int) []float64 {
 	if *err != nil {
 		return nil
 	}
-	data, e := a.read(name, shape)
-	v, ok := data.([]float64)
-	if e == nil && !ok {
-		e = fmt.Errorf("%s: elements are of type %T, want %T", name, data, v)
+	data, readErr := a.read(name, shape)
+	values, ok := data.([]float64)
+	if readErr == nil && !ok {
+		readErr = fmt.Errorf("%s: elements are of type %T, want %T", name, data, values)
 	}
-	*err = e
-	return v
+	*err = readErr
+	return values
 }
 
 // read reads an entry to its end, so that its checksum is verified, and checks its shape. A negative dimension in shape
@@ -412,36 +415,36 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 	if err := a.reserve(limit); err != nil {
 		return nil, err
 	}
-	br := bufio.NewReaderSize(r, 1<<16)
-	h, data, err := npy.Read(br, limit)
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	header, data, err := npy.Read(buffered, limit)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := br.ReadByte(); err != io.EOF { // reading to the end verifies the checksum
+	if _, err := buffered.ReadByte(); err != io.EOF { // reading to the end verifies the checksum
 		if err == nil {
 			err = errors.New("more bytes than elements")
 		}
 		return nil, err
 	}
 	for i, n := range shape {
-		if len(h.Shape) != len(shape) || (n >= 0 && h.Shape[i] != n) {
-			return nil, fmt.Errorf("shape is %v, want %v", h.Shape, shape)
+		if len(header.Shape) != len(shape) || (n >= 0 && header.Shape[i] != n) {
+			return nil, fmt.Errorf("shape is %v, want %v", header.Shape, shape)
 		}
 	}
 	return data, nil
 }
 
 // scores reads the scores of a calibration: a column for each of t targets, or one column with classes.
-func (a *archive) scores(c *Calibration, classes bool, t int) (err error) {
-	if classes {
+func (a *archive) scores(c *Calibration, isClassifier bool, t int) (err error) {
+	if isClassifier {
 		t = 1
 	}
-	v := readFloats(a, &err, "scores.npy", -1, t)
-	if err == nil && len(v) == 0 {
+	values := readFloats(a, &err, "scores.npy", -1, t)
+	if err == nil && len(values) == 0 {
 		err = errors.New("scores.npy: no rows")
 	}
 	if err == nil {
-		c.Scores = mat.NewDense(len(v)/t, t, v)
+		c.Scores = mat.NewDense(len(values)/t, t, values)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ import (
 // modelsOfAllKinds returns models of each format of points with each kernel, some with labels, scaling and column
 // names, and models of points that are zero or slices.
 func modelsOfAllKinds() []*Model {
-	var all []*Model
+	var models []*Model
 	for i, format := range []string{"float64", "float32", "sparse", "bytes"} {
 		x := pointsInFormats(7, 3, 1)[format]
 		for j, k := range kernels {
@@ -46,12 +46,12 @@ func modelsOfAllKinds() []*Model {
 					m.Scaling.Matrix = []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
 				}
 			}
-			all = append(all, m)
+			models = append(models, m)
 		}
 	}
 	empty := &points.CSR{N: 2, D: 3, Ptr: []int{0, 0, 0}} // no nonzeros
 	sliced := pointsInFormats(9, 3, 1)["sparse"].Slice(2, 6)
-	return append(all, randomModel(kernels[0], empty, 1), randomModel(kernels[0], sliced, 1),
+	return append(models, randomModel(kernels[0], empty, 1), randomModel(kernels[0], sliced, 1),
 		randomModel(kernels[0], pointsInFormats(9, 3, 1)["float64"].Slice(3, 5), 1))
 }
 
@@ -64,8 +64,8 @@ func savedBytes(t testing.TB, m *Model) []byte {
 }
 
 // readBytes reads a model from the bytes of its file.
-func readBytes(b []byte) (*Model, error) {
-	return readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{})
+func readBytes(file []byte) (*Model, error) {
+	return readArchive(bytes.NewReader(file), int64(len(file)), accel.Budget{})
 }
 
 // TestLoadEqualsSaved checks that a loaded model equals the saved one, to the bit.
@@ -78,10 +78,10 @@ func TestLoadEqualsSaved(t *testing.T) {
 			t.Fatalf("%v: %v", m, err)
 		}
 		n, d, _ := m.Dims()
-		a, b := make([]float64, n*d), make([]float64, n*d)
-		points.RowsTo(m.X, a, d)
-		points.RowsTo(got.X, b, d)
-		if !reflect.DeepEqual(a, b) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
+		savedPoints, loadedPoints := make([]float64, n*d), make([]float64, n*d)
+		points.RowsTo(m.X, savedPoints, d)
+		points.RowsTo(got.X, loadedPoints, d)
+		if !reflect.DeepEqual(savedPoints, loadedPoints) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
 			t.Errorf("%v: the loaded points %T are not the saved %T", m, got.X, m.X)
 		}
 		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda ||
@@ -134,14 +134,14 @@ func TestScalingMatrixInFile(t *testing.T) {
 // has another one.
 func TestDigest(t *testing.T) {
 	x := pointsInFormats(7, 3, 1)["float64"]
-	var all []*Model
+	var models []*Model
 	for range 4 {
-		all = append(all, randomModel(kernels[0], x, 1))
+		models = append(models, randomModel(kernels[0], x, 1))
 	}
-	all[2].Lambda *= 2
-	all[3].C.Set(6, 0, 0.5)
+	models[2].Lambda *= 2
+	models[3].C.Set(6, 0, 0.5)
 	var digests []string
-	for i, m := range all {
+	for i, m := range models {
 		name := filepath.Join(t.TempDir(), fmt.Sprint(i))
 		testkit.OK(t, m.Save(name))
 		digests = append(digests, string(Digest(name)))
@@ -173,8 +173,8 @@ func TestSaveFails(t *testing.T) {
 	}
 	testkit.Fails(t, randomModel(kernels[0], x, 1).Save(filepath.Join(dir, "missing folder", "m.krr")),
 		"missing folder")
-	if b, _ := os.ReadFile(name); string(b) != "precious" {
-		t.Errorf("the old file has become %q", b)
+	if content, _ := os.ReadFile(name); string(content) != "precious" {
+		t.Errorf("the old file has become %q", content)
 	}
 	files, _ := os.ReadDir(dir)
 	testkit.Equal(t, len(files), 1, "files in the folder")
@@ -184,8 +184,8 @@ func TestSaveFails(t *testing.T) {
 // the model that was saved, because some bytes of a zip archive have no meaning.
 func TestDamagedFile(t *testing.T) {
 	z := pointsInFormats(4, 3, 5)["float64"]
-	all := modelsOfAllKinds()
-	for _, m := range []*Model{all[1], all[6], all[11]} {
+	models := modelsOfAllKinds()
+	for _, m := range []*Model{models[1], models[6], models[11]} {
 		file := savedBytes(t, m)
 		want := decide(t, m, z, nil)
 		for cut := range file {
@@ -212,31 +212,31 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// rewriteEntry returns the archive b with the contents of one entry replaced by f of them. If f returns nil, the entry
-// is removed.
-func rewriteEntry(t testing.TB, b []byte, name string, f func([]byte) []byte) []byte {
+// rewriteEntry returns the archive file with the contents of the named entry changed by edit. If edit returns nil, the
+// entry is removed.
+func rewriteEntry(t testing.TB, file []byte, name string, edit func([]byte) []byte) []byte {
 	t.Helper()
-	r := testkit.Must(zip.NewReader(bytes.NewReader(b), int64(len(b))))
+	reader := testkit.Must(zip.NewReader(bytes.NewReader(file), int64(len(file))))
 	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	for _, e := range r.File {
-		data := testkit.Must(fs.ReadFile(r, e.Name))
-		if e.Name == name {
-			if data = f(data); data == nil {
+	writer := zip.NewWriter(&out)
+	for _, zipFile := range reader.File {
+		data := testkit.Must(fs.ReadFile(reader, zipFile.Name))
+		if zipFile.Name == name {
+			if data = edit(data); data == nil {
 				continue
 			}
 		}
-		dst := testkit.Must(w.Create(e.Name))
-		dst.Write(data)
+		entryWriter := testkit.Must(writer.Create(zipFile.Name))
+		entryWriter.Write(data)
 	}
-	w.Close()
+	writer.Close()
 	return out.Bytes()
 }
 
-// entry returns the contents of an entry of the archive b.
-func entry(t testing.TB, b []byte, name string) (data []byte) {
+// entry returns the contents of an entry of the archive file.
+func entry(t testing.TB, file []byte, name string) (data []byte) {
 	t.Helper()
-	rewriteEntry(t, b, name, func(b []byte) []byte { data = b; return b })
+	rewriteEntry(t, file, name, func(content []byte) []byte { data = content; return content })
 	return data
 }
 
@@ -267,9 +267,9 @@ func TestInvalidContents(t *testing.T) {
 	remove := func([]byte) []byte { return nil }
 	for _, c := range []struct {
 		m      *Model
-		entry  string
-		change func([]byte) []byte
-		want   string
+		entry  string              // name of the entry that is changed
+		change func([]byte) []byte // returns the changed contents; nil removes the entry
+		want   string              // part of the error
 	}{
 		{dense, "model.json", remove, "not a model file: model.json is missing"},
 		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
@@ -313,7 +313,8 @@ func TestInvalidContents(t *testing.T) {
 			t.Errorf("%s of %T: error %v, want one with %q", c.entry, c.m.X, err, c.want)
 		}
 	}
-	_, err := readBytes(rewriteEntry(t, savedBytes(t, dense), "model.json", replace(`"gaussian"`, `"mylab.cubic"`))) // of another program
+	// A kernel that another program has registered is unknown, but the file is not damaged.
+	_, err := readBytes(rewriteEntry(t, savedBytes(t, dense), "model.json", replace(`"gaussian"`, `"mylab.cubic"`)))
 	if testkit.Fails(t, err, "unknown kernel"); strings.Contains(err.Error(), "damaged") {
 		t.Error(err)
 	}
@@ -372,7 +373,7 @@ print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 // TestLoadWithinMemory checks that a file is refused before its arrays are allocated if they do not fit into the
 // available memory, or if its sparse points have more features than a dense vector may have.
 func TestLoadWithinMemory(t *testing.T) {
-	defer func(b int64) { uncheckedBytes = b }(uncheckedBytes)
+	defer func(saved int64) { uncheckedBytes = saved }(uncheckedBytes)
 	uncheckedBytes = 0
 	dense := randomModel(kernels[0], pointsInFormats(700, 3, 1)["float64"], 1)
 	sparse := randomModel(kernels[0], pointsInFormats(7, 3, 1)["sparse"], 1)
@@ -381,8 +382,8 @@ func TestLoadWithinMemory(t *testing.T) {
 	sparse.X = &manyFeatures
 	for _, c := range []struct {
 		m     *Model
-		limit int64
-		want  string
+		limit int64  // memory budget in bytes
+		want  string // part of the error; "" if the model is read
 	}{
 		{dense, 0, ""}, // 0 means that the available memory is unknown
 		{dense, 1, "c.npy: an array of the model would take 5.73 kB of memory"},
@@ -393,8 +394,8 @@ func TestLoadWithinMemory(t *testing.T) {
 		{sparse, 1 << 34, "would take 68.7 GB of memory, and 17.2 GB of 17.2 GB are free"},
 		{sparse, 1 << 40, ""},
 	} {
-		b := savedBytes(t, c.m)
-		_, err := readArchive(bytes.NewReader(b), int64(len(b)), accel.Budget{Limit: c.limit})
+		file := savedBytes(t, c.m)
+		_, err := readArchive(bytes.NewReader(file), int64(len(file)), accel.Budget{Limit: c.limit})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("a limit of %d bytes: error %v, want %q", c.limit, err, c.want)
 		}
@@ -407,9 +408,9 @@ func TestLoadWithinMemory(t *testing.T) {
 // TestSmallModelsAreRead checks that a model whose arrays take less than uncheckedBytes is read whatever the budget is,
 // even if other data take more than that already.
 func TestSmallModelsAreRead(t *testing.T) {
-	b := savedBytes(t, randomModel(kernels[0], pointsInFormats(700, 3, 1)["float64"], 1))
+	file := savedBytes(t, randomModel(kernels[0], pointsInFormats(700, 3, 1)["float64"], 1))
 	for _, memory := range []accel.Budget{{Limit: 1}, {Limit: 1, Used: 2 * uncheckedBytes}} {
-		testkit.Must(readArchive(bytes.NewReader(b), int64(len(b)), memory))
+		testkit.Must(readArchive(bytes.NewReader(file), int64(len(file)), memory))
 	}
 }
 
@@ -440,25 +441,25 @@ func FuzzRead(f *testing.F) {
 	// The contents of the entries are fuzzed, and the byte at the given position of the archive is changed by mask.
 	f.Fuzz(func(t *testing.T, meta, c, x, col, val []byte, position uint16, mask byte) {
 		var file bytes.Buffer
-		z := zip.NewWriter(&file)
+		zipWriter := zip.NewWriter(&file)
 		entries := []struct {
 			name string
 			data []byte
 		}{{"model.json", meta}, {"c.npy", c}, {"x.npy", x}, {"x_indptr.npy", x}, {"x_indices.npy", col},
 			{"x_data.npy", val}}
 		for _, e := range entries {
-			w := testkit.Must(z.CreateHeader(&zip.FileHeader{Name: e.name, Method: zip.Store}))
+			w := testkit.Must(zipWriter.CreateHeader(&zip.FileHeader{Name: e.name, Method: zip.Store}))
 			w.Write(e.data)
 		}
-		testkit.OK(t, z.Close())
+		testkit.OK(t, zipWriter.Close())
 		b := file.Bytes()
 		b[int(position)%len(b)] ^= mask
 		m, err := readBytes(b)
 		if err != nil {
 			return
 		}
-		n, d, k := m.Dims()
-		if n*d*k > 1000 {
+		n, d, columns := m.Dims()
+		if n*d*columns > 1000 {
 			return
 		}
 		// A model that was read can predict, except that its kernel values may overflow.

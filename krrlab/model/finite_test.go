@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -36,22 +35,23 @@ func TestDecisionOverflow(t *testing.T) {
 	testkit.OK(t, CheckDecision(mat.NewDense(1, 1, []float64{math.MaxFloat64})))
 }
 
-// TestPrecisionAt checks that float32 tiles are used if and only if they are accurate enough. They must be used at an
-// accuracy 1 % above their error and not at one 1 % below it.
-func TestPrecisionAt(t *testing.T) {
+// TestFloat32AtRequestedAccuracy checks that float32 tiles are used if and only if they are accurate enough. They must
+// be used at an accuracy 1 % above their error and not at one 1 % below it.
+func TestFloat32AtRequestedAccuracy(t *testing.T) {
 	x := pointsInFormats(60, 4, 1)["float64"]
 	for _, k := range kernels {
 		m := randomModel(k, x, 1)
 		exact := decide(t, m, x, &Options{Float64: true})
 		single := decide(t, m, x, &Options{Accuracy: 1})
-		e := testkit.RelativeDifference(single, exact) // the model tries the same 60 points, so it finds this error
-		if e == 0 {
+		// The model tries the same 60 points, so it finds this error.
+		float32Error := testkit.RelativeDifference(single, exact)
+		if float32Error == 0 {
 			t.Fatalf("%v: float32 tiles are exact", k)
 		}
-		if !mat.Equal(decide(t, m, x, &Options{Accuracy: 1.01 * e}), single) {
+		if !mat.Equal(decide(t, m, x, &Options{Accuracy: 1.01 * float32Error}), single) {
 			t.Errorf("%v: float64 tiles are used at 1.01 times the error of float32 tiles", k)
 		}
-		if !mat.Equal(decide(t, m, x, &Options{Accuracy: 0.99 * e}), exact) {
+		if !mat.Equal(decide(t, m, x, &Options{Accuracy: 0.99 * float32Error}), exact) {
 			t.Errorf("%v: float32 tiles are used at 0.99 times their error", k)
 		}
 	}
@@ -71,9 +71,9 @@ func TestChooseArithmetic(t *testing.T) {
 	}
 	for accuracy, want := range map[float64]kernel.Arithmetic{1.01 * bound(z): kernel.Float64,
 		0.99 * bound(z): kernel.Differences, 1.01 * bound(x): kernel.Differences} {
-		at := kernel.NewPlacement(m.Kernel, x)
-		p := &predictor{m: m, n: 30, t: 1, placement: at, x: at.Panel, z: at.Apply(z),
-			work: make([]worker, accel.Threads())}
+		placement := kernel.NewPlacement(m.Kernel, x)
+		p := &predictor{m: m, n: 30, t: 1, placement: placement, x: placement.Panel, z: placement.Apply(z),
+			scratch: make([]scratchMemory, accel.Threads())}
 		p.setBlocks(nil)
 		if err := p.chooseArithmetic(t.Context(), &Options{Accuracy: accuracy, Float64: true}); err != nil ||
 			p.arith != want {

@@ -24,10 +24,11 @@ const (
 // first points. Otherwise a row of the fit is one that is equal to one of the model's points in the precision of
 // float32, and in the answers if both are known.
 //
-// If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By Good and
-// Turing, the expected share of such rows is the share q of the rows of the fit that another one equals.
-// CountFittedRows returns 0 if that explains the count, unless the equal rows of the fit are known to be copies. If
-// every row of the fit repeats, that always explains it, and only rows in the order of the fit are recognized.
+// If the rows of the fit repeat each other by chance, independent rows would also be equal to some of them. By the
+// estimate of Good and Turing (Good, Biometrika 40, 1953, doi:10.1093/biomet/40.3-4.237), the expected share of such
+// rows is the share q of the rows of the fit that equal another row of the fit. CountFittedRows returns 0 if q explains
+// the count up to chanceErrors standard errors, unless the equal rows of the fit are known to be copies. If every row
+// of the fit repeats, q always explains the count, and only rows in the order of the fit are recognized.
 func (m *Model) CountFittedRows(d *datasets.Dataset) int {
 	scaled, err := m.Scaled(d)
 	if err != nil {
@@ -41,31 +42,31 @@ func (m *Model) CountFittedRows(d *datasets.Dataset) int {
 	}
 	n, _, _ := m.Dims()
 	seed := maphash.MakeSeed()
-	fit, rows := points.Hashes32(m.X, seed), points.Hashes32(scaled.X, seed)
+	fitHashes, rowHashes := points.Hashes32(m.X, seed), points.Hashes32(scaled.X, seed)
 	if answers := m.answersOf(d); answers != nil {
-		addAnswers(fit, m.Answers, seed)
-		addAnswers(rows, answers, seed)
+		addAnswers(fitHashes, m.Answers, seed)
+		addAnswers(rowHashes, answers, seed)
 	}
 	multiplicity := make(map[uint64]int, n) // number of rows of the fit with each hash
-	for _, h := range fit {
-		multiplicity[h]++
+	for _, hash := range fitHashes {
+		multiplicity[hash]++
 	}
 	count, repeated := 0, 0
-	for _, h := range rows {
-		count += min(1, multiplicity[h])
+	for _, hash := range rowHashes {
+		count += min(1, multiplicity[hash])
 	}
-	for _, k := range multiplicity {
-		if k > 1 {
-			repeated += k
+	for _, copies := range multiplicity {
+		if copies > 1 {
+			repeated += copies
 		}
 	}
 	q := float64(repeated) / float64(n)
-	// the variance of the share in d, and a bound of that of q (Good 1953)
-	variance := q*(1-q)*(1/float64(len(rows))+1/float64(n)) + q/float64(n)
-	chance := q + chanceErrors*math.Sqrt(variance)
-	// groups that the user names are not copies
+	// This is the variance of the share in d, plus a bound of the variance of q (Good 1953).
+	variance := q*(1-q)*(1/float64(len(rowHashes))+1/float64(n)) + q/float64(n)
+	chanceShare := q + chanceErrors*math.Sqrt(variance)
+	// Groups that the user names are not copies.
 	areCopies := m.Repeats != nil && m.Repeats.Grouped > 0 && m.Repeats.RowKind != datasets.RowKindNewGroup
-	if !areCopies && float64(count) <= chance*float64(len(rows)) {
+	if !areCopies && float64(count) <= chanceShare*float64(len(rowHashes)) {
 		return 0
 	}
 	return count
@@ -78,13 +79,13 @@ func (m *Model) beginsWith(d *datasets.Dataset) bool {
 		return false
 	}
 	const block = 256
-	a, b := make([]float64, block*dim), make([]float64, block*dim)
+	values, fitted := make([]float64, block*dim), make([]float64, block*dim)
 	for lo := 0; lo < d.Len(); lo += block {
 		hi := min(lo+block, d.Len())
-		points.RowsTo(d.X.Slice(lo, hi), a, dim)
-		points.RowsTo(m.X.Slice(lo, hi), b, dim)
-		for i, v := range a[:(hi-lo)*dim] {
-			if !(math.Abs(v-b[i]) <= rowTolerance*max(1, math.Abs(v))) {
+		points.RowsTo(d.X.Slice(lo, hi), values, dim)
+		points.RowsTo(m.X.Slice(lo, hi), fitted, dim)
+		for i, v := range values[:(hi-lo)*dim] {
+			if !(math.Abs(v-fitted[i]) <= rowTolerance*max(1, math.Abs(v))) {
 				return false
 			}
 		}
@@ -92,7 +93,8 @@ func (m *Model) beginsWith(d *datasets.Dataset) bool {
 	return true
 }
 
-// answersOf returns the answers of d in the form of m.Answers, or nil if those of d or of the model are not known.
+// answersOf returns the answers of d in the form of m.Answers, or nil if the answers of d or of the model are not
+// known.
 func (m *Model) answersOf(d *datasets.Dataset) (answers []float64) {
 	switch {
 	case m.Answers == nil || d.Task != m.Task() || !d.HasAnswers():
@@ -123,13 +125,13 @@ func targetsByRows(d *datasets.Dataset) (answers []float64) {
 	return answers
 }
 
-// addAnswers replaces the hash of each row by one of the hash and the answers of the row.
-func addAnswers(hash []uint64, answers []float64, seed maphash.Seed) {
-	t := len(answers) / max(1, len(hash))
-	for i := range hash {
+// addAnswers replaces the hash of each row by a hash of the old one and the answers of the row, rounded to float32.
+func addAnswers(hashes []uint64, answers []float64, seed maphash.Seed) {
+	t := len(answers) / max(1, len(hashes))
+	for i := range hashes {
 		for _, v := range answers[i*t : (i+1)*t] {
-			hash[i] = maphash.Comparable(seed, [2]uint64{hash[i],
-				uint64(math.Float32bits(float32(v + 0)))}) // +0 makes −0 a 0
+			hashes[i] = maphash.Comparable(seed, [2]uint64{hashes[i],
+				uint64(math.Float32bits(float32(v + 0)))}) // adding 0 turns −0 into 0
 		}
 	}
 }

@@ -38,18 +38,18 @@ func (m *Model) fourierDecision(ctx context.Context, z points.Points, o *Options
 	if o.Float64 || float64(n)*float64(rows) < minFourierPairs || d > fourier.MaxDim {
 		return nil, nil
 	}
-	s, err := fourier.New(m.Kernel, fourier.Options{Comm: o.Comm}, m.X, z)
+	series, err := fourier.New(m.Kernel, fourier.Options{Comm: o.Comm}, m.X, z)
 	if err != nil {
 		return nil, nil
 	}
-	if work := s.Work(n+rows, t, m.Lambda).Pass; work > fourierWorkFactor*float64(n)*float64(rows) {
+	if work := series.Work(n+rows, t, m.Lambda).Pass; work > fourierWorkFactor*float64(n)*float64(rows) {
 		return nil, nil
 	}
-	b, err := s.Project(ctx, m.X, m.C)
+	coefficients, err := series.Project(ctx, m.X, m.C)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.Eval(ctx, z, b)
+	f, err := series.Eval(ctx, z, coefficients)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func TestFourierDecision(t *testing.T) {
 	if err != nil || f == nil {
 		t.Fatalf("no series: %v", err)
 	}
-	const checked = 100
+	const checked = 100 // number of rows that are compared with tiles in float64
 	want := testkit.Must(m.Decision(t.Context(), z.Slice(17, 17+checked), &Options{Float64: true}))
 	largest := mat.Norm(f, math.Inf(1))
 	for i := range checked {
@@ -34,21 +34,21 @@ func TestFourierDecision(t *testing.T) {
 			t.Fatalf("row %d has an error of %.3g, the largest value is %.3g", 17+i, e, largest)
 		}
 	}
-	byDefault := testkit.Must(m.Decision(t.Context(), z, nil))
-	testkit.Equal(t, byDefault.At(5, 0), f.At(5, 0))
+	defaultDecision := testkit.Must(m.Decision(t.Context(), z, nil))
+	testkit.Equal(t, defaultDecision.At(5, 0), f.At(5, 0))
 	comm.RunLocal(2, func(c comm.Comm) {
 		if got, err := m.fourierDecision(t.Context(), z, &Options{Comm: c}); err != nil || !mat.Equal(got, f) {
 			t.Errorf("rank %d: %v, or other decisions than in one process", c.Rank(), err)
 		}
 	})
-	narrow, other := *m, *m
-	narrow.Kernel, other.Kernel = kernel.Gaussian{Sigma: 1e-4}, kernel.Laplacian{Sigma: 0.3}
+	narrow, laplacian := *m, *m
+	narrow.Kernel, laplacian.Kernel = kernel.Gaussian{Sigma: 1e-4}, kernel.Laplacian{Sigma: 0.3}
 	for name, c := range map[string]struct {
 		m *Model
 		z points.Points
 		o Options
 	}{"few points": {m, z.Slice(0, 100), Options{}}, "narrow kernel": {&narrow, z, Options{}},
-		"laplacian": {&other, z, Options{}}, "float64 requested": {m, z, Options{Float64: true}}} {
+		"laplacian": {&laplacian, z, Options{}}, "float64 requested": {m, z, Options{Float64: true}}} {
 		if f, err := c.m.fourierDecision(t.Context(), c.z, &c.o); f != nil || err != nil {
 			t.Errorf("%s: a series is used, or fails: %v", name, err)
 		}

@@ -39,14 +39,14 @@ func decideByDefinition(m *Model, z points.Points) *mat.Dense {
 	n, d, t := m.Dims()
 	rows, _ := z.Dims()
 	f := mat.NewDense(rows, t, nil)
-	x, p := make([]float64, d), make([]float64, d)
+	xi, za := make([]float64, d), make([]float64, d)
 	for a := range rows {
-		z.RowTo(p, a)
+		z.RowTo(za, a)
 		for i := range n {
-			m.X.RowTo(x, i)
-			v := m.Kernel.Eval(x, p)
+			m.X.RowTo(xi, i)
+			kernelValue := m.Kernel.Eval(xi, za)
 			for j := range t {
-				f.Set(a, j, f.At(a, j)+v*m.C.At(i, j))
+				f.Set(a, j, f.At(a, j)+kernelValue*m.C.At(i, j))
 			}
 		}
 	}

@@ -20,15 +20,15 @@ func TestTargetMean(t *testing.T) {
 	withoutMean := *m
 	const mean = 1e6
 	m.Mean = []float64{mean}
-	b := savedBytes(t, m)
+	file := savedBytes(t, m)
 	if strings.Contains(m.String(), "f(x) = Σ") {
 		t.Errorf("the formula %v omits the mean", m)
 	}
-	loaded := testkit.Must(readBytes(b))
+	loaded := testkit.Must(readBytes(file))
 	if !slices.Equal(loaded.Mean, m.Mean) {
 		t.Fatalf("the loaded model has the mean %v, want %v", loaded.Mean, m.Mean)
 	}
-	testkit.Contains(t, string(entry(t, b, "model.json")), `"version": 3`)
+	testkit.Contains(t, string(entry(t, file, "model.json")), `"version": 3`)
 	if meta := string(entry(t, savedBytes(t, &withoutMean), "model.json")); !strings.Contains(meta, `"version": 1`) ||
 		strings.Contains(meta, "mean") {
 		t.Errorf("model.json without a mean: %s", meta)

@@ -18,23 +18,23 @@ type Metric string
 const (
 	ErrorRate     Metric = "error"          // share of wrong labels
 	AUC           Metric = "auc"            // area under the ROC curve, see Classes
-	LogLoss       Metric = "logloss"        // mean of −log p of the correct label, with p from Platt
+	LogLoss       Metric = "logloss"        // mean of −log p of the correct label, with p from the function Platt
 	BalancedError Metric = "balanced-error" // mean of the error rates of the classes
 	F1            Metric = "f1"             // F1 of one class of two, or the mean over several classes
 	RMSE          Metric = "rmse"           // root mean square error of a regression
 )
 
-// MetricOf returns the metric with the given name. The name "auto" means ErrorRate for classes and RMSE for numbers. It
-// returns an error if the metric does not apply to the task.
-func MetricOf(name string, classes bool) (Metric, error) {
+// MetricOf returns the metric with the given name, for answers that are classes or numbers. The name "auto" means
+// ErrorRate for classes and RMSE for numbers. MetricOf returns an error if the metric does not apply to the answers.
+func MetricOf(name string, isClassifier bool) (Metric, error) {
 	switch m := Metric(name); {
-	case name == "auto" && classes:
+	case name == "auto" && isClassifier:
 		return ErrorRate, nil
 	case name == "auto":
 		return RMSE, nil
-	case classes == (m == RMSE):
+	case isClassifier == (m == RMSE):
 		return m, fmt.Errorf("--metric %s: the answers are %s", m,
-			map[bool]string{true: "classes", false: "numbers"}[classes])
+			map[bool]string{true: "classes", false: "numbers"}[isClassifier])
 	default:
 		return m, nil
 	}
@@ -101,7 +101,8 @@ func (m Metric) TextWithInterval(loss, lo, hi float64) string {
 	return fmt.Sprintf("%s, in [%s, %s]", m.Text(loss), m.format(lo, -1), m.format(hi, 1))
 }
 
-// format formats a value of the metric. It is rounded down if direction is −1, and up if it is 1.
+// format formats a value of the metric, rounded down if direction is −1, up if direction is 1, and otherwise to
+// nearest.
 func (m Metric) format(v float64, direction int) string {
 	scale, layout := 1e4, "%.4f"
 	switch m {
@@ -126,7 +127,7 @@ func (m Metric) format(v float64, direction int) string {
 func (m Metric) BestThreshold(scores []float64, inClass []bool, weights []float64) (threshold, loss float64) {
 	order := make([]int, len(scores)) // indices of the scores in descending order
 	floats.ArgsortStable(floats.ScaleTo(make([]float64, len(scores)), -1, scores), order)
-	w, positives, negatives := classWeights(inClass, weights)
+	rowWeights, positives, negatives := classWeights(inClass, weights)
 	var truePositives, falsePositives float64 // weights of the rows predicted as the class
 	currentLoss := func() float64 {
 		missed := positives - truePositives
@@ -141,14 +142,14 @@ func (m Metric) BestThreshold(scores []float64, inClass []bool, weights []float6
 		panic(fmt.Sprintf("model: %s has no threshold", m))
 	}
 	highest, lowest := scores[order[0]], scores[order[len(order)-1]]
-	// distance of the first and last threshold from the scores: the mean gap, or a small positive number
+	// margin is the distance of the first and last threshold from the scores: the mean gap, or a small positive number.
 	margin := cmp.Or(max((highest-lowest)/float64(len(order)), 1e-9*max(math.Abs(highest), math.Abs(lowest))), 1)
 	threshold, loss = highest+margin, currentLoss()
 	for k, i := range order {
 		if inClass[i] {
-			truePositives += w[i]
+			truePositives += rowWeights[i]
 		} else {
-			falsePositives += w[i]
+			falsePositives += rowWeights[i]
 		}
 		nextScore := lowest - 2*margin
 		if k+1 < len(order) {
@@ -161,8 +162,8 @@ func (m Metric) BestThreshold(scores []float64, inClass []bool, weights []float6
 		if scores[i] > 0 && nextScore <= 0 {
 			candidate = 0 // prefer no threshold
 		}
-		if slack := 1e-12; candidateLoss < loss-slack ||
-			candidateLoss <= loss+slack && math.Abs(candidate) < math.Abs(threshold) {
+		if roundingSlack := 1e-12; candidateLoss < loss-roundingSlack ||
+			candidateLoss <= loss+roundingSlack && math.Abs(candidate) < math.Abs(threshold) {
 			threshold, loss = candidate, candidateLoss
 		}
 	}
@@ -175,8 +176,8 @@ func classWeights(inClass []bool, weights []float64) (w []float64, positives, ne
 	if w = weights; w == nil {
 		w = slices.Repeat([]float64{1}, len(inClass))
 	}
-	for i, v := range inClass {
-		if v {
+	for i, isPositive := range inClass {
+		if isPositive {
 			positives += w[i]
 		} else {
 			negatives += w[i]
@@ -189,7 +190,8 @@ func classWeights(inClass []bool, weights []float64) (w []float64, positives, ne
 // 1/(1+exp(−af−b)), by Newton's method. A step is halved until it reduces the cross-entropy. The targets are t_i =
 // (N₊+1)/(N₊+2) for the N₊ rows in the class, and 1/(N₋+2) for the others, so a and b are finite. Rows count by their
 // weights, nil for equal weights. The result does not depend on the unit and origin of f, because f minus its mean is
-// fitted.
+// fitted. The targets are those of Platt, Probabilistic outputs for support vector machines, 1999, and the iteration is
+// that of Lin, Lin and Weng, Machine Learning 68, 2007, doi:10.1007/s10994-007-5018-6.
 //
 // If the minimum over all a has a < 0, the result is a = 0. A model without information has leave-one-out values that
 // fall with the label that is left out: a negative a would reveal the label, but only on these rows.
@@ -213,7 +215,7 @@ func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 	b = math.Log((positives + 1) / (negatives + 1))
 	current := entropy(a, b)
 	for gain, k := math.Inf(1), 0; gain > 1e-12*current && k < 100; k++ { // Newton steps
-		var ga, gb, aa, ab, bb float64 // gradient and Hessian
+		var ga, gb, aa, ab, bb float64 // gradient in a and b, and entries of the Hessian
 		for i, v := range f {
 			v -= mean
 			p := 1 / (1 + math.Exp(-a*v-b))
@@ -222,7 +224,7 @@ func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 			aa, ab, bb = aa+w*v*v, ab+w*v, bb+w
 		}
 		bb = bb*(1+1e-12) + 1e-150
-		aa = aa*(1+1e-12) + 1e-28*mean*mean*bb + 1e-150 // all f may be equal up to rounding
+		aa = aa*(1+1e-12) + 1e-28*mean*mean*bb + 1e-150 // a small ridge, since all f may be equal up to rounding
 		det := aa*bb - ab*ab
 		da, db := (bb*ga-ab*gb)/det, (aa*gb-ab*ga)/det
 		step := 1.0
@@ -234,7 +236,7 @@ func Platt(f []float64, inClass []bool, weights []float64) (a, b float64) {
 			a, b, current = a+step*da, b+step*db, trial
 		}
 	}
-	if a < 0 { // the least over a ≥ 0 is at a = 0, where p is the mean target
+	if a < 0 { // the minimum over a ≥ 0 is at a = 0, where p is the mean target
 		share := (positives*high + negatives*low) / (positives + negatives)
 		return 0, math.Log(share / (1 - share))
 	}

@@ -108,8 +108,8 @@ func (m *Model) Task() datasets.Task {
 	return datasets.Classification
 }
 
-// Dims returns the number n of training points, their dimension d and the number
-// t of columns of C, or zeros if m has no points or no coefficients.
+// Dims returns the number n of training points, their dimension d and the number t of columns of C, or zeros if m has
+// no points or no coefficients.
 func (m *Model) Dims() (n, d, t int) {
 	if m.X != nil && m.C != nil {
 		n, d = m.X.Dims()
@@ -118,8 +118,8 @@ func (m *Model) Dims() (n, d, t int) {
 	return n, d, t
 }
 
-// Scaled returns d with the scaling of the model's points, or d itself if it already has it. It returns an error if d
-// has another scaling.
+// Scaled returns d with the scaling of the model's points, or d itself if d already has this scaling. Scaled returns an
+// error if d has another scaling or another number of features.
 func (m *Model) Scaled(d *datasets.Dataset) (*datasets.Dataset, error) {
 	if _, dim, _ := m.Dims(); d.Dim() != dim {
 		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", d.Dim(), dim)
@@ -134,6 +134,7 @@ func (m *Model) Scaled(d *datasets.Dataset) (*datasets.Dataset, error) {
 // Coding returns the coding that turns the columns of f back into labels.
 func (m *Model) Coding() datasets.Coding { return datasets.Coding{Labels: m.Labels, Mean: m.Mean} }
 
+// String describes the model in one line.
 func (m *Model) String() string {
 	n, d, t := m.Dims()
 	mean := ""
@@ -144,16 +145,16 @@ func (m *Model) String() string {
 		m.Kernel)
 }
 
-// check returns an error if the fields of the model do not fit together, as after reading a damaged file.
+// check returns an error if the fields of the model contradict each other, as after reading a damaged file.
 func (m *Model) check() error {
 	n, d, t := m.Dims()
 	if n < 1 || d < 1 {
 		return fmt.Errorf("model: %d points of dimension %d", n, d)
 	}
 	rows, _ := m.C.Dims()
-	want := max(1, len(m.Targets))
+	wantColumns := max(1, len(m.Targets))
 	if len(m.Labels) > 2 {
-		want = len(m.Labels)
+		wantColumns = len(m.Labels)
 	}
 	switch {
 	case rows != n:
@@ -162,8 +163,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d numbers of groups for %d points, chosen by %+v", len(m.Groups), n, m.Repeats)
 	case m.Labels != nil && len(m.Labels) < 2:
 		return fmt.Errorf("model: %d class label; a classifier has at least 2", len(m.Labels))
-	case t != want:
-		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
+	case t != wantColumns:
+		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, wantColumns, len(m.Labels))
 	case m.Mean != nil && (m.Labels != nil || len(m.Mean) != t || checkFinite("mean", m.Mean) != nil):
 		return fmt.Errorf("model: means %v of the targets, want a finite one for each of %d columns of a regression",
 			m.Mean, t)
@@ -187,19 +188,20 @@ func (m *Model) check() error {
 }
 
 // isValid reports whether the scores and slopes have the required shape and order, for t targets or classes.
-func (c *Calibration) isValid(t int, classes bool) bool {
-	if c.Scores == nil || len(c.Slope) != len(c.Offset) || c.Slope != nil && (!classes || len(c.Slope) != t) ||
+func (c *Calibration) isValid(t int, isClassifier bool) bool {
+	if c.Scores == nil || len(c.Slope) != len(c.Offset) || c.Slope != nil && (!isClassifier || len(c.Slope) != t) ||
 		checkFinite("slope", append(c.Slope[:len(c.Slope):len(c.Slope)], c.Offset...)) != nil {
 		return false
 	}
 	_, columns := c.Scores.Dims()
 	for j := range columns {
-		v := mat.Col(nil, j, c.Scores)
-		if math.IsNaN(v[0]) || math.IsInf(v[0], -1) || !slices.IsSorted(v) || !classes && v[0] < 0 {
+		scores := mat.Col(nil, j, c.Scores)
+		if math.IsNaN(scores[0]) || math.IsInf(scores[0], -1) || !slices.IsSorted(scores) ||
+			!isClassifier && scores[0] < 0 {
 			return false
 		}
 	}
-	return columns == t && !classes || columns == 1 && classes
+	return columns == t && !isClassifier || columns == 1 && isClassifier
 }
 
 // Score is the result of comparing predictions with known answers. Fields that do not apply to the task are NaN.
@@ -218,6 +220,7 @@ type Score struct {
 	Classes *Classes
 }
 
+// String describes the errors of the score in one line.
 func (s Score) String() string {
 	var best string
 	if !math.IsNaN(s.ErrorRate) {
@@ -268,18 +271,18 @@ func (p *Prediction) MarshalJSON() ([]byte, error) {
 	for i := range p.Decision.RawMatrix().Rows {
 		rows = append(rows, p.Decision.RawRowView(i))
 	}
-	out := map[string]any{"value": p.Value}
+	fields := map[string]any{"value": p.Value}
 	switch {
 	case p.Labels != nil:
 		label := make([]string, len(p.Class))
 		for i := range label {
 			label[i] = p.Text(i)
 		}
-		out = map[string]any{"labels": p.Labels, "label": label, "decision": rows}
+		fields = map[string]any{"labels": p.Labels, "label": label, "decision": rows}
 	case p.Targets != nil:
-		out = map[string]any{"targets": p.Targets, "value": rows}
+		fields = map[string]any{"targets": p.Targets, "value": rows}
 	}
-	return json.Marshal(out)
+	return json.Marshal(fields)
 }
 
 // Text returns the prediction for point i as a label or a number.
@@ -291,17 +294,17 @@ func (p *Prediction) Text(i int) string {
 }
 
 // Subset returns the prediction for the points with the given indices.
-func (p *Prediction) Subset(index []int) *Prediction {
+func (p *Prediction) Subset(rows []int) *Prediction {
 	_, t := p.Decision.Dims()
-	s := &Prediction{Labels: p.Labels, Targets: p.Targets, Decision: mat.NewDense(len(index), t, nil)}
-	for k, i := range index {
-		if s.Decision.SetRow(k, p.Decision.RawRowView(i)); p.Labels != nil {
-			s.Class = append(s.Class, p.Class[i])
+	subset := &Prediction{Labels: p.Labels, Targets: p.Targets, Decision: mat.NewDense(len(rows), t, nil)}
+	for k, i := range rows {
+		if subset.Decision.SetRow(k, p.Decision.RawRowView(i)); p.Labels != nil {
+			subset.Class = append(subset.Class, p.Class[i])
 		} else {
-			s.Value = append(s.Value, p.Value[i])
+			subset.Value = append(subset.Value, p.Value[i])
 		}
 	}
-	return s
+	return subset
 }
 
 // ReadOptions returns the options for reading new rows for the model from a file or from a request to a server
@@ -384,7 +387,7 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	for j := 1; j < len(answers); j++ {
 		values = append(values, mat.Col(nil, j, p.Decision))
 	}
-	var sse, syy, tss, total float64
+	var sse, syy, tss, total float64 // Σw(ŷ−y)², Σwy², Σw(y−ȳ)² over all targets, and Σw
 	for i := range s.N {
 		total += d.Weight(i)
 	}

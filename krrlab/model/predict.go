@@ -29,7 +29,7 @@ const (
 	// multiple of it.
 	BatchRows     = 256
 	tileCols      = 512 // number of training points in a tile
-	trialRows     = 64  // number of points that are first predicted in both precisions
+	trialRows     = 64  // number of points that are first predicted in float32 and in float64
 	trialOutliers = 16  // number of these points that have the largest norms
 	// defaultAccuracy is the accuracy if Options.Accuracy is 0.
 	defaultAccuracy = 1e-5
@@ -101,7 +101,7 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 	p.placement = kernel.NewPlacement(m.Kernel, m.X)
 	p.x, p.z = p.placement.Panel, p.placement.Apply(z)
 	p.setBlocks(nil)
-	p.work = make([]worker, accel.Threads())
+	p.scratch = make([]scratchMemory, accel.Threads())
 	if err = p.chooseArithmetic(ctx, o); err != nil {
 		return nil, err
 	}
@@ -109,17 +109,17 @@ func (m *Model) decision(ctx context.Context, data *datasets.Dataset, o *Options
 		p.x, p.z = p.placement.Original, points.NewPanel(z)
 	}
 	c := comm.OrAlone(o.Comm)
-	parts, order, err := p.skipFarTiles(ctx, o, c)
+	batches, order, err := p.skipFarTiles(ctx, o, c)
 	if err != nil {
 		return nil, err
 	}
 	if order == nil {
 		startRow, endRow := comm.RowRange(rows, BatchRows, c.Rank(), c.Size())
 		for lo := startRow; lo < endRow; lo += BatchRows {
-			parts = append(parts, part{lo, min(lo+BatchRows, endRow), p.allBlocks})
+			batches = append(batches, batch{lo, min(lo+BatchRows, endRow), p.allBlocks})
 		}
 	}
-	err = p.predict(ctx, parts, order, o.Progress)
+	err = p.predict(ctx, batches, order, o.Progress)
 	switch {
 	case err != nil:
 	case order == nil:
@@ -146,7 +146,7 @@ func (m *Model) scaledPoints(data *datasets.Dataset) (points.Points, error) {
 	if err := data.CheckColumns(m.Columns, "the model"); err != nil {
 		return nil, err
 	}
-	rows, dz := data.X.Dims()
+	rows, columns := data.X.Dims()
 	if rows == 0 {
 		return nil, fmt.Errorf("model: no points to predict")
 	}
@@ -154,9 +154,9 @@ func (m *Model) scaledPoints(data *datasets.Dataset) (points.Points, error) {
 	_, d, _ := m.Dims()
 	if p := kernel.AsPrecomputed(m.Kernel); p == nil {
 		data, err = m.Scaled(data)
-	} else if dz != p.N() && dz != d {
-		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
-	} else if dz != p.N() {
+	} else if columns != p.N() && columns != d {
+		err = fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", columns, p.N())
+	} else if columns != p.N() {
 		err = kernel.Check(m.Kernel, data.X)
 	}
 	if err != nil {
@@ -166,41 +166,42 @@ func (m *Model) scaledPoints(data *datasets.Dataset) (points.Points, error) {
 		return nil, err
 	}
 	if x, ok := m.X.(*points.Bytes); ok { // products of points in bytes with the same scale are exact
-		if b, ok := points.AsBytes(data.X, x.Scale); ok {
-			return b, nil
+		if bytePoints, ok := points.AsBytes(data.X, x.Scale); ok {
+			return bytePoints, nil
 		}
 	}
 	return data.X, nil
 }
 
-// part is a range lo, …, hi−1 of points of z that a worker predicts together, and the blocks of x that contribute to
-// them.
-type part struct {
+// batch is a range lo, …, hi−1 of points of z that a goroutine predicts together, and the blocks of x that contribute
+// to their predictions.
+type batch struct {
 	lo, hi int
 	blocks []int
 }
 
-// predict sets the rows of f for the points of the parts. Point i belongs to row order[i], or to row i if order is nil.
-func (p *predictor) predict(ctx context.Context, parts []part, order []int, progress func(done, total int)) error {
+// predict sets the rows of p.f for the points of the batches. Point i belongs to row order[i], or to row i if order is
+// nil.
+func (p *predictor) predict(ctx context.Context, batches []batch, order []int, progress func(done, total int)) error {
 	var mu sync.Mutex
 	done, total := 0, 0
-	for _, q := range parts {
-		total += q.hi - q.lo
+	for _, batch := range batches {
+		total += batch.hi - batch.lo
 	}
-	return accel.ForEach(ctx, len(parts), func(w, b int) {
-		q := parts[b]
-		f := mat.NewDense(q.hi-q.lo, p.t, nil)
-		p.predictBatch(&p.work[w], f, p.z.Slice(q.lo, q.hi), p.arith, q.blocks)
+	return accel.ForEach(ctx, len(batches), func(goroutine, b int) {
+		batch := batches[b]
+		f := mat.NewDense(batch.hi-batch.lo, p.t, nil)
+		p.predictBatch(&p.scratch[goroutine], f, p.z.Slice(batch.lo, batch.hi), p.arith, batch.blocks)
 		mu.Lock()
 		defer mu.Unlock()
-		for i := q.lo; i < q.hi; i++ {
+		for i := batch.lo; i < batch.hi; i++ {
 			row := i
 			if order != nil {
 				row = order[i]
 			}
-			p.f.SetRow(row, f.RawRowView(i-q.lo))
+			p.f.SetRow(row, f.RawRowView(i-batch.lo))
 		}
-		if done += q.hi - q.lo; progress != nil {
+		if done += batch.hi - batch.lo; progress != nil {
 			progress(done, total)
 		}
 	})
@@ -230,18 +231,19 @@ type predictor struct {
 	scale      []float64         // largest |F_j| of the trial points
 	f          *mat.Dense        // result F
 	arith      kernel.Arithmetic // arithmetic of the tiles: Float32 in float32, the others in float64
-	work       []worker
+	scratch    []scratchMemory   // one element for each goroutine
 }
 
-// worker contains the scratch memory of one goroutine.
-type worker struct {
+// scratchMemory is the scratch memory of one goroutine.
+type scratchMemory struct {
 	kernel kernel.Workspace
 	t64    []float64 // tile in float64
 	t32    []float32 // tile in float32
 	f      []float64 // decision values by columns
 }
 
-// setBlocks divides x into blocks: the leaves of a tree, if x is in its order, or blocks of tileCols points for nil.
+// setBlocks divides x into blocks: the leaves of a tree, if x is in the order of this tree, or blocks of tileCols
+// points for nil.
 func (p *predictor) setBlocks(leaves *tree.Tree) {
 	p.blockStart, p.allBlocks = nil, nil
 	if leaves != nil {
@@ -279,14 +281,14 @@ func referenceArithmetic(k kernel.Kernel) kernel.Arithmetic {
 
 // chooseArithmetic sets p.arith from the trial predictions and from the certain error bound of float64.
 func (p *predictor) chooseArithmetic(ctx context.Context, o *Options) error {
-	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialOutliers, trialOutliers,
+	trial, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialOutliers, trialOutliers,
 		rng.New(0).Sub("points predicted at first"))
-	z := points.NewPanel(points.Gather(p.z.X, idx))
-	f, err := p.predictTrial(ctx, z, referenceArithmetic(p.m.Kernel))
+	z := points.NewPanel(points.Gather(p.z.X, trial))
+	trialValues, err := p.predictTrial(ctx, z, referenceArithmetic(p.m.Kernel))
 	if err != nil {
 		return err
 	}
-	scale, norm1 := columnMaxima(f), make([]float64, p.t)
+	scale, norm1 := columnMaxima(trialValues), make([]float64, p.t)
 	p.scale = scale
 	for j := range p.t {
 		if p.m.Labels != nil { // columns of classes are compared with each other, so all have the same scale
@@ -304,7 +306,7 @@ func (p *predictor) chooseArithmetic(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if float32Values.Sub(float32Values, f); maxRatio(columnMaxima(float32Values), scale) <= accuracy {
+	if float32Values.Sub(float32Values, trialValues); maxRatio(columnMaxima(float32Values), scale) <= accuracy {
 		p.arith = kernel.Float32
 	}
 	return nil
@@ -313,11 +315,11 @@ func (p *predictor) chooseArithmetic(ctx context.Context, o *Options) error {
 // columnMaxima returns max|f_j| of each column, or NaN if an entry is NaN.
 func columnMaxima(f *mat.Dense) []float64 {
 	_, t := f.Dims()
-	v := make([]float64, t)
-	for k, x := range f.RawMatrix().Data {
-		v[k%t] = max(v[k%t], math.Abs(x))
+	maxima := make([]float64, t)
+	for k, value := range f.RawMatrix().Data {
+		maxima[k%t] = max(maxima[k%t], math.Abs(value))
 	}
-	return v
+	return maxima
 }
 
 // maxRatio returns the largest a_j/b_j over the nonzero a_j, or NaN if one of them is NaN.
@@ -334,38 +336,39 @@ func maxRatio(a, b []float64) (v float64) {
 func (p *predictor) predictTrial(ctx context.Context, z points.Panel, arith kernel.Arithmetic) (*mat.Dense, error) {
 	rows := z.Len()
 	f := mat.NewDense(rows, p.t, nil)
-	const step = 32
-	return f, accel.ForEach(ctx, (rows+step-1)/step, func(w, b int) {
-		i, j := b*step, min((b+1)*step, rows)
-		p.predictBatch(&p.work[w], f.Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), arith, p.allBlocks)
+	const step = 32 // points that a goroutine predicts together; more would leave goroutines without work
+	return f, accel.ForEach(ctx, (rows+step-1)/step, func(goroutine, b int) {
+		lo, hi := b*step, min((b+1)*step, rows)
+		p.predictBatch(&p.scratch[goroutine], f.Slice(lo, hi, 0, p.t).(*mat.Dense), z.Slice(lo, hi), arith, p.allBlocks)
 	})
 }
 
-// predictBatch sets f to the decision values of the points z: f = Σ_b T_b C_b over the given column blocks b of K(z,
-// x).
-func (p *predictor) predictBatch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic, blocks []int) {
+// predictBatch sets f to the decision values of the points z without the mean: f = Σ_b T_b C_b, where T_b are the given
+// column blocks b of K(z, x).
+func (p *predictor) predictBatch(s *scratchMemory, f *mat.Dense, z points.Panel, arith kernel.Arithmetic,
+	blocks []int) {
 	rows := z.Len()
-	buffer.Grow(&w.f, rows*p.t)
-	clear(w.f)
+	buffer.Grow(&s.f, rows*p.t)
+	clear(s.f)
 	for _, b := range blocks {
 		lo, hi := p.blockStart[b], p.blockStart[b+1]
 		cols := hi - lo
 		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
 		if arith == kernel.Float32 {
-			buffer.Grow(&w.t32, BatchRows*tileCols)
-			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, arith, &w.kernel)
-			simd.AddProduct(w.t32, cols, byColumns(c, p.t, cols), byColumns(w.f, p.t, rows)) // f += T_b C_b
+			buffer.Grow(&s.t32, BatchRows*tileCols)
+			kernel.Tile32(s.t32, cols, p.m.Kernel, z, x, arith, &s.kernel)
+			simd.AddProduct(s.t32, cols, byColumns(c, p.t, cols), byColumns(s.f, p.t, rows)) // f += T_b C_b
 			continue
 		}
-		buffer.Grow(&w.t64, BatchRows*tileCols)
-		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, arith, &w.kernel)
+		buffer.Grow(&s.t64, BatchRows*tileCols)
+		kernel.Tile64(s.t64, cols, p.m.Kernel, z, x, arith, &s.kernel)
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols),
-			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},
-			1, byColumns(w.f, p.t, rows)) // fᵀ += C_bᵀ T_bᵀ
+			blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: s.t64},
+			1, byColumns(s.f, p.t, rows)) // fᵀ += C_bᵀ T_bᵀ
 	}
 	for a := range rows {
 		for k := range p.t {
-			f.Set(a, k, w.f[k*rows+a])
+			f.Set(a, k, s.f[k*rows+a])
 		}
 	}
 }

@@ -83,11 +83,11 @@ func TestPrecisionOfPoints(t *testing.T) {
 	wideKernels := []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3},
 		kernel.Matern52{Sigma: 1e3}, kernel.Laplacian{Sigma: 1e3}}
 	for _, c := range []struct {
-		name                string
-		kernels             []kernel.Kernel
-		x, z                *points.Dense
-		tolerance, float64s float64 // the largest errors that are allowed by default and in float64
-		usesFloat64         string  // "true" if the default uses float64 tiles, "false" if not, "" if either is right
+		name                   string
+		kernels                []kernel.Kernel
+		x, z                   *points.Dense
+		tolerance, tolerance64 float64 // largest relative errors that are allowed by default and in float64
+		usesFloat64            string  // "true" or "false": whether the default has float64 tiles; "" for either
 	}{
 		{"near zero", kernels[:1], cloud(200, 4, 1, shifted(0)), cloud(90, 4, 2, shifted(0)), 2e-5, 1e-9, "false"},
 		{"1e3 from zero", kernels[:1], cloud(200, 4, 1, shifted(1e3)), cloud(90, 4, 2, shifted(1e3)), 2e-5, 1e-9,
@@ -108,10 +108,10 @@ func TestPrecisionOfPoints(t *testing.T) {
 			got, exact, want := decide(t, m, c.z, nil), decide(t, m, c.z, &Options{Float64: true}),
 				decideByDefinition(m, c.z)
 			e, e64 := testkit.RelativeDifference(got, want), testkit.RelativeDifference(exact, want)
-			if e > c.tolerance || e64 > c.float64s || !strings.Contains(fmt.Sprint(mat.Equal(got, exact)),
+			if e > c.tolerance || e64 > c.tolerance64 || !strings.Contains(fmt.Sprint(mat.Equal(got, exact)),
 				c.usesFloat64) {
 				t.Errorf("%s, %v: errors of %.2g by default and %.2g in float64, want %g and %g; float64 by default: %v",
-					c.name, k, e, e64, c.tolerance, c.float64s, mat.Equal(got, exact))
+					c.name, k, e, e64, c.tolerance, c.tolerance64, mat.Equal(got, exact))
 			}
 		}
 	}
@@ -145,9 +145,9 @@ func TestPrecisionOfColumns(t *testing.T) {
 				difference.Sub(got, want)
 				for j, size := range columnMaxima(want) {
 					// The model tries its arithmetic on a sample of the points, so four times the accuracy is allowed.
-					if e := columnMaxima(difference)[j]; !(e <= 4e-5*size) {
+					if maxError := columnMaxima(difference)[j]; !(maxError <= 4e-5*size) {
 						t.Errorf("kernel %d, target %d has coefficients of size %g that cancel: target %d has a relative error "+
-							"of %.2g", k, canceling, unit, j, e/size)
+							"of %.2g", k, canceling, unit, j, maxError/size)
 					}
 				}
 			}
@@ -164,10 +164,10 @@ func TestScaling(t *testing.T) {
 	raw := &datasets.Dataset{Name: "z", X: z}
 	scaled := testkit.Must(exampleScaling(4).Apply(raw))
 	want, o := decideByDefinition(m, scaled.X), &Options{Float64: true}
-	for what, got := range map[string]*mat.Dense{"raw points": decide(t, m, z, o),
+	for description, got := range map[string]*mat.Dense{"raw points": decide(t, m, z, o),
 		"raw data":    testkit.Must(m.Predict(t.Context(), raw, o)).Decision,
 		"scaled data": testkit.Must(m.Predict(t.Context(), scaled, o)).Decision} {
-		testkit.Near(t, testkit.RelativeDifference(got, want), 0, 1e-13, "error at", what)
+		testkit.Near(t, testkit.RelativeDifference(got, want), 0, 1e-13, "error at", description)
 	}
 	other, _ := (&datasets.Scaling{Kind: "unit", Scale: []float64{1, 2, 3, 4}}).Apply(raw)
 	testkit.Fails(t, testkit.ErrOf(m.Predict(t.Context(), other, nil)),

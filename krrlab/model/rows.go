@@ -24,10 +24,10 @@ type Column struct {
 // FullPrecision formats a number with all digits that are needed to read it back exactly.
 func FullPrecision(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// NumberColumns returns a column of numbers for each column of m.
-func NumberColumns(prefix string, names []string, m *mat.Dense) (columns []Column) {
+// NumberColumns returns a column of numbers for each column of values. Its name is the prefix followed by one of names.
+func NumberColumns(prefix string, names []string, values *mat.Dense) (columns []Column) {
 	for j, name := range names {
-		number := func(i int) float64 { return m.At(i, j) }
+		number := func(i int) float64 { return values.At(i, j) }
 		columns = append(columns, Column{prefix + name, func(i int) string { return FullPrecision(number(i)) }, number})
 	}
 	return columns
@@ -47,22 +47,22 @@ func (p *Prediction) Columns() []Column {
 
 // WriteCSV writes a table of n rows, with the row number, counted from 0, as its first column.
 func WriteCSV(w io.Writer, n int, columns []Column) error {
-	c, record := csv.NewWriter(w), []string{"row"}
+	csvWriter, record := csv.NewWriter(w), []string{"row"}
 	for _, column := range columns {
 		record = append(record, column.Name)
 	}
-	err := c.Write(record)
+	err := csvWriter.Write(record)
 	for i := 0; i < n && err == nil; i++ {
 		record = append(record[:0], strconv.Itoa(i))
 		for _, column := range columns {
 			record = append(record, column.Cell(i))
 		}
-		err = c.Write(record)
+		err = csvWriter.Write(record)
 	}
-	if c.Flush(); err != nil {
+	if csvWriter.Flush(); err != nil {
 		return err
 	}
-	return c.Error()
+	return csvWriter.Error()
 }
 
 // PredictRows reads rows in CSV, with the options of ReadOptions, and predicts them. Answers among the rows are
@@ -131,8 +131,8 @@ func (m *Model) SetTrainingAnswers(d *datasets.Dataset) {
 
 // TrainingPrediction returns the prediction for the n rows of the fit without products with K. d contains these rows
 // with their FitWeights w, W = diag(w), and r is the residual W^½y−(W^½KW^½+λI)W^−½c of the centered targets y, where
-// nil means 0. From it follows f = mean+Kc = mean+y−λW⁻¹c−W^−½r. It returns an error if the targets of d are not those
-// of a fit.
+// nil means 0. From it follows f = mean+Kc = mean+y−λW⁻¹c−W^−½r. TrainingPrediction returns an error if d has no
+// targets that a model can be fitted to.
 func (m *Model) TrainingPrediction(d *datasets.Dataset, r *mat.Dense) (*Prediction, error) {
 	f, err := m.Coding().EncodeForFit(d)
 	if err != nil {

@@ -21,8 +21,9 @@ const (
 )
 
 // skipFarTiles decides whether tiles of the kernel matrix between distant training points x and points z to predict are
-// skipped. If so, it orders x and z by the leaves of trees, and returns the parts of this rank and the order of z. Each
-// part consists of one leaf of z and the leaves of x that are near it. If nothing is skipped, both results are nil.
+// skipped. If so, it orders x and z by the leaves of trees, and returns the batches of this rank and the order of z.
+// Each batch consists of one leaf of z and the leaves of x that are near it. If nothing is skipped, both results are
+// nil.
 //
 // A pair of leaves is skipped if k(x_i, z) < ε for all its points, where ε is chosen such that the error
 //
@@ -30,7 +31,8 @@ const (
 //
 // of column j is at most Accuracy/100 times p.scale[j], the size of the predictions of that column. Predictions in
 // float64 skip nothing, because DecisionBounds promises a rigorous error bound for them.
-func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (parts []part, order []int, err error) {
+func (p *predictor) skipFarTiles(ctx context.Context, o *Options, group comm.Comm) (batches []batch,
+	order []int, err error) {
 	tailBound, metric := kernel.TailBound(p.m.Kernel)
 	rows := p.z.Len()
 	if tailBound == nil || o.Float64 || float64(rows)*float64(p.n) < minPairs {
@@ -63,17 +65,17 @@ func (p *predictor) skipFarTiles(ctx context.Context, o *Options, c comm.Comm) (
 		return nil, nil, err
 	}
 	nearLeaves := make([][]int, z.LeafCount()) // for each leaf of z, the leaves of x near it
-	for _, q := range pairs {
-		nearLeaves[q.A] = append(nearLeaves[q.A], q.B)
+	for _, pair := range pairs {
+		nearLeaves[pair.A] = append(nearLeaves[pair.A], pair.B)
 	}
-	for a := c.Rank(); a < len(nearLeaves); a += c.Size() {
-		parts = append(parts, part{z.Start[a], z.Start[a+1], nearLeaves[a]})
+	for a := group.Rank(); a < len(nearLeaves); a += group.Size() {
+		batches = append(batches, batch{z.Start[a], z.Start[a+1], nearLeaves[a]})
 	}
-	// the longest parts first, so that the threads end at about the same time
-	slices.SortStableFunc(parts, func(a, b part) int { return len(b.blocks) - len(a.blocks) })
+	// The longest batches are first, so that the threads end at about the same time.
+	slices.SortStableFunc(batches, func(a, b batch) int { return len(b.blocks) - len(a.blocks) })
 	p.x, p.z = gatherPanel(p.x, x.Order), gatherPanel(p.z, z.Order)
 	p.setBlocks(x)
-	return parts, z.Order, nil
+	return batches, z.Order, nil
 }
 
 // gatherPanel returns the panel of the points with the given indices, in that order.
@@ -89,20 +91,20 @@ func gatherPanel(p points.Panel, order []int) points.Panel {
 // cutoff. The estimate uses up to probePoints equally spaced points of each kind.
 func (p *predictor) nearShare(cutoff float64) float64 {
 	sample := func(panel points.Panel) points.Panel {
-		var idx []int
-		for k := range min(probePoints, panel.Len()) {
-			idx = append(idx, k*panel.Len()/min(probePoints, panel.Len()))
+		var sampled []int
+		for values := range min(probePoints, panel.Len()) {
+			sampled = append(sampled, values*panel.Len()/min(probePoints, panel.Len()))
 		}
-		return gatherPanel(panel, idx)
+		return gatherPanel(panel, sampled)
 	}
 	x, z := sample(p.x), sample(p.z)
-	k := make([]float64, x.Len()*z.Len())
-	kernel.Tile64(k, x.Len(), p.m.Kernel, z, x, kernel.Float64, &p.work[0].kernel)
+	values := make([]float64, x.Len()*z.Len())
+	kernel.Tile64(values, x.Len(), p.m.Kernel, z, x, kernel.Float64, &p.scratch[0].kernel)
 	count := 0
-	for _, v := range k {
-		if v >= cutoff {
+	for _, value := range values {
+		if value >= cutoff {
 			count++
 		}
 	}
-	return float64(count) / float64(len(k))
+	return float64(count) / float64(len(values))
 }

@@ -15,13 +15,13 @@ import (
 
 // TestSkippedTiles checks predictions that skip tiles between distant leaves of the point trees. They must agree with
 // the complete sum to the accuracy, and have the same bits on three ranks. In float64, where bounds have to hold,
-// nothing may be skipped.
+// nothing may be skipped, so the error is at most the rounding error of the sum.
 func TestSkippedTiles(t *testing.T) {
 	const n, rows, d = 4200, 4100, 3
 	x, z := testkit.RandomPoints(0, n, d), testkit.RandomPoints(1, rows, d)
-	for _, p := range []*points.Dense{x, z} {
-		for i := range p.N { // groups at distances of 10
-			p.Row(i)[i%d] += 10 * float64(i%7)
+	for _, cloud := range []*points.Dense{x, z} {
+		for i := range cloud.N { // groups at distances of 10
+			cloud.Row(i)[i%d] += 10 * float64(i%7)
 		}
 	}
 	var checked, checked64 []int // rows that are compared with the complete sum
@@ -37,31 +37,31 @@ func TestSkippedTiles(t *testing.T) {
 		o := &Options{Accuracy: 1e-4}
 		got := testkit.Must(m.Decision(context.Background(), z, o))
 		want := decideByDefinition(m, points.Gather(z, checked))
-		for p, i := range checked {
+		for pos, i := range checked {
 			for j := range 2 {
-				testkit.Near(t, got.At(i, j), want.At(p, j), o.Accuracy*testkit.MaxAbs(got), k, "column", j, "of row",
+				testkit.Near(t, got.At(i, j), want.At(pos, j), o.Accuracy*testkit.MaxAbs(got), k, "column", j, "of row",
 					i)
 			}
 		}
 		got64 := testkit.Must(m.Decision(context.Background(), z.Slice(0, 4097),
 			&Options{Accuracy: 1e6, Float64: true}))
 		want = decideByDefinition(m, points.Gather(z, checked64))
-		sizes := *m // f with |C| bounds the sizes of the terms
-		sizes.C = new(mat.Dense)
-		sizes.C.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, m.C)
-		size := decideByDefinition(&sizes, points.Gather(z, checked64))
-		for p, i := range checked64 {
-			testkit.Near(t, got64.At(i, 0), want.At(p, 0), 1e-11*size.At(p, 0)+1e-15, k, "row", i, "in float64")
+		absolute := *m // with |C|, f is the sum of the absolute values of the terms
+		absolute.C = new(mat.Dense)
+		absolute.C.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, m.C)
+		termSums := decideByDefinition(&absolute, points.Gather(z, checked64))
+		for pos, i := range checked64 {
+			testkit.Near(t, got64.At(i, 0), want.At(pos, 0), 1e-11*termSums.At(pos, 0)+1e-15, k, "row", i, "in float64")
 		}
-		done := make(chan bool, 3)
-		for _, r := range comm.Local(3, 0) {
+		equalBits := make(chan bool, 3)
+		for _, group := range comm.Local(3, 0) {
 			go func() {
-				f, err := m.Decision(context.Background(), z, &Options{Accuracy: 1e-4, Comm: r})
-				done <- err == nil && mat.Equal(f, got)
+				f, err := m.Decision(context.Background(), z, &Options{Accuracy: 1e-4, Comm: group})
+				equalBits <- err == nil && mat.Equal(f, got)
 			}()
 		}
 		for range 3 {
-			if !<-done {
+			if !<-equalBits {
 				t.Errorf("%v: other bits on ranks", k)
 			}
 		}

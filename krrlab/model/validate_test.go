@@ -21,9 +21,9 @@ import (
 // others or is not finite, for each format of its points.
 func TestValidate(t *testing.T) {
 	type change struct {
-		what  string
-		valid bool // whether the changed model is valid
-		apply func(m *Model)
+		description string
+		valid       bool // whether the changed model is valid
+		apply       func(m *Model)
 	}
 	changes := []change{
 		{"no change", true, func(*Model) {}},
@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 			task := m.Task()
 			c.apply(m)
 			if err := m.validate(Info{Task: task.String()}); (err == nil) != c.valid {
-				t.Errorf("%s points, %s: error %v, valid %t", format, c.what, err, c.valid)
+				t.Errorf("%s points, %s: error %v, valid %t", format, c.description, err, c.valid)
 			}
 		}
 	}
@@ -119,7 +119,8 @@ func TestDecisionOnRanks(t *testing.T) {
 		for rank, c := range comm.Local(p, 0) {
 			wg.Go(func() {
 				last, total := 0, 0
-				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: func(d, n int) { last, total = d, n }})
+				progress := func(done, all int) { last, total = done, all }
+				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: progress})
 				lo, hi := comm.RowRange(rows, BatchRows, rank, p)
 				if err != nil || !mat.Equal(f, want) || last != hi-lo || total != hi-lo {
 					t.Errorf("rank %d of %d: the last progress is %d of %d points, want %d; error %v", rank, p, last,

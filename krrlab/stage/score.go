@@ -29,7 +29,7 @@ func (b *Lines) AddClasses(c *model.Classes) {
 	}
 	text := fmt.Sprintf("the largest, %s, has %.2f %% of the points", safe.Name(c.Largest), 100*c.BaseRate)
 	if c.AUC != nil {
-		text += fmt.Sprintf("; AUC %.4f, %s", *c.AUC, c.AUCOf)
+		text += fmt.Sprintf("; AUC %.4f, %s", *c.AUC, c.AUCDescription)
 	}
 	b.AddText("classes", text)
 	if len(c.Labels) > maxTableClasses {

@@ -16,7 +16,7 @@ func TestClassesLines(t *testing.T) {
 		Errors: []model.ErrorCount{{Wrong: 1, Total: 13}, {Total: 7}},
 		Scores: []model.PrecisionRecall{{Precision: 1, Recall: 12. / 13, F1: 0.96}, {Precision: 0.875, Recall: 1,
 			F1: 14. / 15}},
-		BaseRate: 0.65, Largest: "lo\x1b", AUC: &auc, AUCOf: "of a against b"}
+		BaseRate: 0.65, Largest: "lo\x1b", AUC: &auc, AUCDescription: "of a against b"}
 	large := &model.Classes{BaseRate: 0.5, Largest: "c"}
 	for i := range 15 {
 		name := string(rune('a' + i))

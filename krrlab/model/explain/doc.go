@@ -12,20 +12,21 @@
 //	I_j = (1/R) Σ_r L_jr − L
 //
 // (Breiman 2001; Fisher, Rudin and Dominici 2019). A column of words or dates is permuted as a whole, with all features
-// that were made of it, and so is a place of which longitude and latitude are projected. Two columns that carry the
+// that were made of it. Longitude and latitude that are projected are permuted together. Two columns that carry the
 // same information share its importance: the model can use one of them while the other is permuted.
 //
 // The standard error is that of the jackknife over 20 groups of rows: I_j is computed without each group. A row counts
 // twice, by its own loss and by the loss of the row that gets its cell, so that rows whose cell comes from the group
-// are left out too. Copies of a record are in one group. It covers the drawing of independent records and, with some
-// excess, that of the permutations, whose standard deviation is also returned. It does not cover the fit: another
-// sample of training rows gives another model.
+// are left out too. Copies of a record are in one group. The standard error covers the random choice of independent
+// records and, with some excess, of the permutations. The standard deviation over the permutations is also returned.
+// The standard error does not cover the fit: another sample of training rows gives another model.
 //
 // # Partial dependence
 //
-// The mean prediction over all rows, whose cell in column j is set to v (Friedman 2001). The values v are those of the
-// rows, or, if there are many, equally spaced between the 5th and the 95th percentile. If columns depend on each other,
-// the mean includes rows that do not exist. The standard error is that of the mean over the rows.
+// The partial dependence on column j at v is the mean prediction over all rows after their cells in column j were set
+// to v (Friedman 2001). The values v are those of the rows, or, if there are many, equally spaced between the 5th and
+// the 95th percentile. If columns depend on each other, the mean includes rows that do not exist. The standard error is
+// that of a mean over the rows.
 //
 // # References
 //

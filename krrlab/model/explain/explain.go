@@ -28,8 +28,8 @@ type Options struct {
 	Top          int    `flag:"top" default:"5" check:">=1" help:"number of leading columns whose partial dependence is computed"`
 	Metric       string `flag:"metric" default:"auto" check:"one of auto error auc balanced-error f1 rmse" help:"metric whose loss a permutation increases (auto: error of classes, rmse of numbers)"`
 	Seed         uint64 `flag:"seed" default:"1" help:"seed of the rows and permutations"`
-	// Progress, if not nil, is called with the number of predictions so far and their total number. A prediction is
-	// that of all rows for one permutation or value.
+	// Progress, if not nil, is called with the number of predictions so far and their total number. Here a prediction
+	// covers all rows, for one permutation or value.
 	Progress func(predicted, total int)
 }
 
@@ -108,8 +108,8 @@ type explainer struct {
 	predicted, total int // numbers of predictions so far and in all, for progress
 }
 
-// variant is a change of the features of all rows: those of row i from number start on are replaced by values(i). A nil
-// values changes nothing.
+// variant is a change of the features of all rows. The features of row i from index start on are replaced by values(i).
+// If values is nil, nothing is changed.
 type variant struct {
 	start  int
 	values func(i int) []float64
@@ -138,8 +138,8 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	case len(columns) > maxColumns:
 		return nil, fmt.Errorf("explain: %d columns: want at most %d", len(columns), maxColumns)
 	}
-	e := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), TotalRows: d.Len(), FittedRows: m.CountFittedRows(d),
-		Permutations: o.Permutations, Metric: metric, Seed: o.Seed}
+	result := &Explanation{Data: d.Name, Rows: min(o.Rows, d.Len()), TotalRows: d.Len(),
+		FittedRows: m.CountFittedRows(d), Permutations: o.Permutations, Metric: metric, Seed: o.Seed}
 	random := rng.New(o.Seed).Sub("explain")
 	if d.Len() > o.Rows {
 		rows := random.Sub("rows").Perm(d.Len())[:o.Rows]
@@ -147,127 +147,128 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 		d = d.WithGroups(nil).Subset(rows) // copies are found among all rows
 	}
 	grouping := d.Grouping(nil)
-	x := &explainer{m: m, d: d, dim: d.Dim(), firstInGroup: grouping.FirstRow, progress: o.Progress}
-	if e.Copies = points.CountRepeated(x.firstInGroup); e.Copies > 0 {
-		e.Repeats = grouping.Repeats.String()
+	e := &explainer{m: m, d: d, dim: d.Dim(), firstInGroup: grouping.FirstRow, progress: o.Progress}
+	if result.Copies = points.CountRepeated(e.firstInGroup); result.Copies > 0 {
+		result.Repeats = grouping.Repeats.String()
 	}
-	x.features = make([]float64, d.Len()*x.dim)
-	points.RowsTo(d.X, x.features, x.dim)
-	x.total = 1 + len(columns)*o.Permutations // without those of the partial dependence, whose number is not known yet
-	if e.Loss, err = x.measureImportance(ctx, e, columns, random.Sub("permutations")); err != nil {
+	e.features = make([]float64, d.Len()*e.dim)
+	points.RowsTo(d.X, e.features, e.dim)
+	// The total excludes the predictions for the partial dependence, whose number is not known yet.
+	e.total = 1 + len(columns)*o.Permutations
+	if result.Loss, err = e.measureImportance(ctx, result, columns, random.Sub("permutations")); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(e.Columns, func(a, b Importance) int { return cmp.Compare(b.Mean, a.Mean) })
-	for _, c := range e.Columns[:min(o.Top, len(columns))] {
+	slices.SortStableFunc(result.Columns, func(a, b Importance) int { return cmp.Compare(b.Mean, a.Mean) })
+	for _, column := range result.Columns[:min(o.Top, len(columns))] {
 		// Longitude and latitude together are one column with two features, which have no common axis.
-		if c.source.Coding == nil && c.source.FeatureCount > 1 {
+		if column.source.Coding == nil && column.source.FeatureCount > 1 {
 			continue
 		}
-		dependence, err := x.dependence(ctx, c.source, e)
+		dependence, err := e.dependence(ctx, column.source, result)
 		if err != nil {
 			return nil, err
 		}
-		e.Dependence = append(e.Dependence, *dependence)
+		result.Dependence = append(result.Dependence, *dependence)
 	}
-	e.Seconds = time.Since(start).Seconds()
-	return e, nil
+	result.Seconds = time.Since(start).Seconds()
+	return result, nil
 }
 
-// predict returns the prediction of all rows for each variant.
-func (x *explainer) predict(ctx context.Context, variants []variant) (out []*model.Prediction, err error) {
-	rows := x.d.Len()
-	size := max(1, maxBatchFeatures/len(x.features))
-	for batch := range slices.Chunk(variants, size) {
-		z := points.NewDense(rows*len(batch), x.dim, nil)
+// predict returns the prediction of all rows for each variant. The variants are predicted in batches.
+func (e *explainer) predict(ctx context.Context, variants []variant) (predictions []*model.Prediction, err error) {
+	rows := e.d.Len()
+	batchSize := max(1, maxBatchFeatures/len(e.features))
+	for batch := range slices.Chunk(variants, batchSize) {
+		z := points.NewDense(rows*len(batch), e.dim, nil)
 		for k, v := range batch {
 			for i := range rows {
 				row := z.Row(k*rows + i)
-				copy(row, x.features[i*x.dim:(i+1)*x.dim])
+				copy(row, e.features[i*e.dim:(i+1)*e.dim])
 				if v.values != nil {
 					copy(row[v.start:], v.values(i))
 				}
 			}
 		}
-		p, err := x.m.Predict(ctx, &datasets.Dataset{X: z}, nil)
+		p, err := e.m.Predict(ctx, &datasets.Dataset{X: z}, nil)
 		if err != nil {
 			return nil, err
 		}
-		index := make([]int, rows)
+		batchRows := make([]int, rows)
 		for k := range batch {
-			for i := range index {
-				index[i] = k*rows + i
+			for i := range batchRows {
+				batchRows[i] = k*rows + i
 			}
-			out = append(out, p.Subset(index))
+			predictions = append(predictions, p.Subset(batchRows))
 		}
-		if x.predicted += len(batch); x.progress != nil {
-			x.progress(x.predicted, max(x.predicted, x.total))
+		if e.predicted += len(batch); e.progress != nil {
+			e.progress(e.predicted, max(e.predicted, e.total))
 		}
 	}
-	return out, nil
+	return predictions, nil
 }
 
-// measureImportance sets e.Columns, in the order of columns, and returns the loss of the unchanged rows.
-func (x *explainer) measureImportance(ctx context.Context, e *Explanation, columns []datasets.SourceColumn,
+// measureImportance sets result.Columns, in the order of columns, and returns the loss of the unchanged rows.
+func (e *explainer) measureImportance(ctx context.Context, result *Explanation, columns []datasets.SourceColumn,
 	random rng.Stream) (float64, error) {
-	unchanged, err := x.predict(ctx, []variant{{}})
+	unchanged, err := e.predict(ctx, []variant{{}})
 	if err != nil {
 		return 0, err
 	}
-	l := x.newPermutationLoss(e.Metric, unchanged[0], e.Rows-e.Copies)
+	l := e.newPermutationLoss(result.Metric, unchanged[0], result.Rows-result.Copies)
 	if math.IsNaN(l.reference) {
-		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes", e.Metric.Name(),
-			e.Rows)
+		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes",
+			result.Metric.Name(), result.Rows)
 	}
-	for k, c := range columns {
-		variants, orders := make([]variant, e.Permutations), make([][]int, e.Permutations)
+	for k, column := range columns {
+		variants, orders := make([]variant, result.Permutations), make([][]int, result.Permutations)
 		for r := range variants {
-			order := random.Sub("column", uint64(k), uint64(r)).Perm(e.Rows)
-			orders[r], variants[r] = order, variant{c.FirstFeature, func(i int) []float64 {
-				return x.features[order[i]*x.dim+c.FirstFeature:][:c.FeatureCount]
+			order := random.Sub("column", uint64(k), uint64(r)).Perm(result.Rows)
+			orders[r], variants[r] = order, variant{column.FirstFeature, func(i int) []float64 {
+				return e.features[order[i]*e.dim+column.FirstFeature:][:column.FeatureCount]
 			}}
 		}
-		permuted, err := x.predict(ctx, variants)
+		permuted, err := e.predict(ctx, variants)
 		if err != nil {
 			return 0, err
 		}
-		result := l.importance(permuted, orders)
-		result.Column, result.source = c.Name, c
-		e.Columns = append(e.Columns, result)
+		importance := l.importance(permuted, orders)
+		importance.Column, importance.source = column.Name, column
+		result.Columns = append(result.Columns, importance)
 	}
 	return l.reference, nil
 }
 
-// permutationLoss measures how the loss increases if the cells of a column are permuted.
+// permutationLoss measures how much the loss increases if the cells of a column are permuted.
 type permutationLoss struct {
-	metric    model.Metric
-	positive  int               // class whose F1 counts if there are two: the rarer one of all rows
-	unchanged *model.Prediction // prediction of the unchanged rows
-	answers   datasets.Dataset  // the rows without their features
-	all       []int             // indices of all rows
-	reference float64           // loss of the unchanged rows; NaN if it is not known
+	metric        model.Metric
+	positiveClass int               // class whose F1 counts if there are two: the rarer one of all rows
+	unchanged     *model.Prediction // prediction of the unchanged rows
+	answers       datasets.Dataset  // the rows without their features
+	allRows       []int             // indices of all rows
+	reference     float64           // loss of the unchanged rows; NaN if it is not known
 
 	groupCount int   // number of groups of the jackknife
 	groupOf    []int // group of the jackknife of each row; copies of a record are in the same group
 }
 
-// newPermutationLoss returns the losses of a metric for the prediction of the unchanged rows, which have the given
-// number of different records.
-func (x *explainer) newPermutationLoss(metric model.Metric, unchanged *model.Prediction, records int) *permutationLoss {
-	rows := x.d.Len()
-	l := &permutationLoss{metric: metric, unchanged: unchanged, answers: *x.d, all: make([]int, rows),
+// newPermutationLoss returns the permutationLoss of a metric for the prediction of the unchanged rows, which have the
+// given number of different records.
+func (e *explainer) newPermutationLoss(metric model.Metric, unchanged *model.Prediction, records int) *permutationLoss {
+	rows := e.d.Len()
+	l := &permutationLoss{metric: metric, unchanged: unchanged, answers: *e.d, allRows: make([]int, rows),
 		groupCount: min(jackknifeGroups, records), groupOf: make([]int, rows)}
 	l.answers.X = points.NewDense(rows, 1, nil) // Score does not read the features
 	if len(unchanged.Labels) == 2 {
-		l.positive = rarerOfTwo(unchanged.Labels, x.d)
+		l.positiveClass = rarerOfTwo(unchanged.Labels, e.d)
 	}
 	seen := 0 // number of different records so far
-	for i, first := range x.firstInGroup {
-		l.all[i] = i
+	for i, first := range e.firstInGroup {
+		l.allRows[i] = i
 		if l.groupOf[i] = l.groupOf[first]; first == i {
 			l.groupOf[i], seen = seen%l.groupCount, seen+1
 		}
 	}
-	l.reference = l.loss(unchanged, l.all)
+	l.reference = l.loss(unchanged, l.allRows)
 	return l
 }
 
@@ -277,7 +278,7 @@ func (l *permutationLoss) loss(p *model.Prediction, index []int) float64 {
 	if l.metric != model.AUC && predictions.Labels != nil {
 		predictions.Decision = nil // then Score computes no ROC curves
 	}
-	v, err := l.metric.Loss(predictions.Score(l.answers.Subset(index)), l.positive)
+	v, err := l.metric.Loss(predictions.Score(l.answers.Subset(index)), l.positiveClass)
 	if err != nil {
 		return math.NaN()
 	}
@@ -289,12 +290,12 @@ func (l *permutationLoss) loss(p *model.Prediction, index []int) float64 {
 func (l *permutationLoss) importance(permuted []*model.Prediction, orders [][]int) Importance {
 	increases, jackknife := make([]float64, len(permuted)), make([]float64, l.groupCount)
 	for r, p := range permuted {
-		increases[r] = l.loss(p, l.all) - l.reference
+		increases[r] = l.loss(p, l.allRows) - l.reference
 		for g := range jackknife {
 			jackknife[g] += l.increaseWithout(g, p, orders[r]) / float64(len(permuted))
 		}
 	}
-	_, variance := stat.PopMeanVariance(jackknife, nil)
+	_, variance := stat.PopMeanVariance(jackknife, nil) // the jackknife variance is this times groupCount−1
 	mean, deviation := stat.MeanStdDev(increases, nil)
 	return Importance{Mean: mean, Deviation: deviation,
 		StandardError: stage.Number(math.Sqrt(variance * float64(l.groupCount-1)))}
@@ -315,75 +316,78 @@ func (l *permutationLoss) increaseWithout(g int, p *model.Prediction, order []in
 	return l.loss(p, index) - l.loss(l.unchanged, index)
 }
 
-// dependence returns the partial dependence on a column, and sets e.Quantity. It has no curves if no row has a value
-// that the fit knows.
-func (x *explainer) dependence(ctx context.Context, c datasets.SourceColumn, e *Explanation) (*Dependence, error) {
-	out, variants := x.dependenceGrid(c)
+// dependence returns the partial dependence on a column, and sets result.Quantity. It has no curves if no row has a
+// value that the fit knows.
+func (e *explainer) dependence(ctx context.Context, column datasets.SourceColumn, result *Explanation) (
+	*Dependence, error) {
+	dependence, variants := e.dependenceGrid(column)
 	if variants == nil { // all cells are missing, or have words that the fit does not know
-		return out, nil
+		return dependence, nil
 	}
-	predictions, err := x.predict(ctx, variants)
+	predictions, err := e.predict(ctx, variants)
 	if err != nil {
 		return nil, err
 	}
-	records := float64(e.Rows - e.Copies)
+	records := float64(result.Rows - result.Copies)
 	for _, p := range predictions {
 		values, classes := p.Decision, []int{0}
-		if e.Quantity = "prediction"; p.Labels != nil {
-			e.Quantity = "decision value"
-			if prob, err := interval.Probabilities(x.m.Calibration, p); err == nil {
-				e.Quantity, values, classes = "probability", prob, []int{rarerOfTwo(p.Labels, x.d)}
+		if result.Quantity = "prediction"; p.Labels != nil {
+			result.Quantity = "decision value"
+			if prob, err := interval.Probabilities(e.m.Calibration, p); err == nil {
+				result.Quantity, values, classes = "probability", prob, []int{rarerOfTwo(p.Labels, e.d)}
 			}
 			if len(p.Labels) > 2 {
-				classes = mostFrequent(classCounts(p.Labels, x.d), maxCurves)
+				classes = mostFrequent(classCounts(p.Labels, e.d), maxCurves)
 			}
 		}
 		for k, class := range classes {
-			if len(out.Curves) == k {
-				out.Curves = append(out.Curves, DependenceCurve{})
+			if len(dependence.Curves) == k {
+				dependence.Curves = append(dependence.Curves, DependenceCurve{})
 				if p.Labels != nil {
-					out.Curves[k].Class = p.Labels[class]
-					if values == p.Decision && len(classes) == 1 { // the column of two classes is that of the second one
-						out.Curves[k].Class = p.Labels[1]
+					dependence.Curves[k].Class = p.Labels[class]
+					// With two classes, the only column of decision values belongs to the second one.
+					if values == p.Decision && len(classes) == 1 {
+						dependence.Curves[k].Class = p.Labels[1]
 					}
 				}
 			}
-			mean, se := estimate.GroupedMean(mat.Col(nil, class, values), x.firstInGroup)
-			se *= math.Sqrt(records / max(records-1, 1)) // the deviations are from the mean of the same groups
-			curve := &out.Curves[k]
+			mean, se := estimate.GroupedMean(mat.Col(nil, class, values), e.firstInGroup)
+			// The factor corrects the bias of deviations from the mean of the same groups.
+			se *= math.Sqrt(records / max(records-1, 1))
+			curve := &dependence.Curves[k]
 			curve.Mean, curve.StandardError = append(curve.Mean, mean), append(curve.StandardError, se)
 		}
 	}
-	return out, nil
+	return dependence, nil
 }
 
 // dependenceGrid returns the values of a column at which its partial dependence is computed, in a Dependence without
 // curves, and the change of the rows for each value.
-func (x *explainer) dependenceGrid(c datasets.SourceColumn) (*Dependence, []variant) {
-	out := &Dependence{Column: c.Name}
+func (e *explainer) dependenceGrid(column datasets.SourceColumn) (*Dependence, []variant) {
+	dependence := &Dependence{Column: column.Name}
 	var variants []variant
 	add := func(v []float64) {
-		variants = append(variants, variant{c.FirstFeature, func(int) []float64 { return v }})
+		variants = append(variants, variant{column.FirstFeature, func(int) []float64 { return v }})
 	}
 	switch {
-	case c.Coding == nil: // numbers
-		for _, v := range grid(x.column(c.FirstFeature)) {
-			out.Values = append(out.Values, v)
+	case column.Coding == nil: // numbers
+		for _, v := range gridValues(e.sortedFeature(column.FirstFeature)) {
+			dependence.Values = append(dependence.Values, v)
 			add([]float64{v})
 		}
-	case c.Coding.Dates == nil: // words
-		for _, k := range x.frequentWords(c) {
-			out.Words = append(out.Words, c.Coding.Values[k])
-			word := make([]float64, c.FeatureCount)
+	case column.Coding.Dates == nil: // words
+		for _, k := range e.frequentWords(column) {
+			dependence.Words = append(dependence.Words, column.Coding.Values[k])
+			word := make([]float64, column.FeatureCount)
 			word[k] = 1
 			add(word)
 		}
 	default: // the dates of the rows at equal distances in time
-		for _, i := range x.spacedDates(c) {
-			out.Values = append(out.Values, x.time(c, i))
-			add(x.features[i*x.dim+c.FirstFeature:][:c.FeatureCount])
+		for _, i := range e.rowsAtSpacedTimes(column) {
+			dependence.Values = append(dependence.Values, e.rowTime(column, i))
+			add(e.features[i*e.dim+column.FirstFeature:][:column.FeatureCount])
 		}
-		out.First = c.Coding.Dates.First
+		dependence.First = column.Coding.Dates.First
 	}
-	return out, variants
+	return dependence, variants
 }

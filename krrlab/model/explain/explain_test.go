@@ -175,7 +175,7 @@ func TestStandardError(t *testing.T) {
 	m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 1,
 		X: points.NewDense(1, 2, []float64{1, 0}), C: mat.NewDense(1, 1, []float64{1})}
 	var importance []float64
-	variance, copied := 0.0, 0.0 // mean squares of the standard errors, without and with copies
+	variance, varianceWithCopies := 0.0, 0.0 // mean squares of the standard errors, without and with copies
 	for seed := range uint64(samples) {
 		d := &datasets.Dataset{Name: "t", Task: datasets.Regression, X: points.NewDense(n, 2, nil)}
 		stream := rng.New(seed).Sub("t")
@@ -185,22 +185,22 @@ func TestStandardError(t *testing.T) {
 			d.Target = append(d.Target, row[0]*row[0]+0.3*row[1])
 		}
 		e := testkit.Must(Run(t.Context(), m, d, Options{Permutations: 5, Top: 1, Seed: seed}))
-		c := e.Columns[0]
-		importance = append(importance, c.Mean)
-		variance += float64(c.StandardError*c.StandardError) / samples
+		column := e.Columns[0]
+		importance = append(importance, column.Mean)
+		variance += float64(column.StandardError*column.StandardError) / samples
 		if seed%3 > 0 {
 			continue
 		}
 		twice := d.Subset(append(stream.Perm(n), stream.Sub("b").Perm(n)...)).WithGroups(nil)
 		e = testkit.Must(Run(t.Context(), m, twice, Options{Permutations: 5, Top: 1, Seed: seed}))
-		copied += float64(e.Columns[0].StandardError*e.Columns[0].StandardError) / (samples / 3)
+		varianceWithCopies += float64(e.Columns[0].StandardError*e.Columns[0].StandardError) / (samples / 3)
 		testkit.Equal(t, e.Copies, n)
 		testkit.Contains(t, e.String(), "60 are copies", "a group counts once in the standard errors")
 	}
 	deviation := stat.StdDev(importance, nil)
 	t.Logf("standard deviation over samples %g, standard error %g, with copies %g", deviation, math.Sqrt(variance),
-		math.Sqrt(copied))
-	if ratio := math.Sqrt(copied) / deviation; ratio < 0.85 || ratio > 1.35 {
+		math.Sqrt(varianceWithCopies))
+	if ratio := math.Sqrt(varianceWithCopies) / deviation; ratio < 0.85 || ratio > 1.35 {
 		t.Errorf("with copies, the standard error is %g times the standard deviation over samples", ratio)
 	}
 	if ratio := math.Sqrt(variance) / deviation; ratio < 0.9 || ratio > 1.35 {
@@ -216,8 +216,8 @@ func TestLossF1(t *testing.T) {
 		Weights: []float64{3, 1, 1, 2, 3}, X: points.NewDense(5, 1, nil)}
 	p := &model.Prediction{Labels: d.Labels, Class: []int{1, 1, 1, 0, 0},
 		Decision: mat.NewDense(5, 1, []float64{1, 1, 1, -1, -1})}
-	x := &explainer{d: d, firstInGroup: []int{0, 1, 2, 3, 4}}
-	l := x.newPermutationLoss(model.F1, p, 5)
+	e := &explainer{d: d, firstInGroup: []int{0, 1, 2, 3, 4}}
+	l := e.newPermutationLoss(model.F1, p, 5)
 	testkit.Near(t, l.reference, 5./9, 1e-15)                  // N/(2TP+N) with TP = 2, N = 2+3
 	testkit.Near(t, l.loss(p, []int{1, 2, 3, 4}), 1./3, 1e-15) // TP = 2, N = 2; class a has less weight here
 	testkit.Near(t, l.loss(p, []int{1, 2, 3}), 1./3, 1e-15)    // the part has no row of class a
@@ -249,10 +249,10 @@ func TestGrid(t *testing.T) {
 	for i := range many {
 		many[i] = float64(i)
 	}
-	if g := grid(many); len(g) != gridSize || g[0] != 5 || g[gridSize-1] != 95 {
+	if g := gridValues(many); len(g) != gridSize || g[0] != 5 || g[gridSize-1] != 95 {
 		t.Errorf("the grid of 0, …, 100 is %v, want %d values from 5 to 95", g, gridSize)
 	}
-	if g := grid([]float64{1, 1, 3}); !slices.Equal(g, []float64{1, 3}) {
+	if g := gridValues([]float64{1, 1, 3}); !slices.Equal(g, []float64{1, 3}) {
 		t.Errorf("the grid of 1, 1, 3 is %v, want 1, 3", g)
 	}
 }
@@ -313,12 +313,12 @@ func TestDependencePanel(t *testing.T) {
 	}{{[]float64{0, 0.5}, []float64{0, 0.5}, plots.Points}, {[]float64{1, 2, 4}, []float64{1, 2, 4}, plots.Line},
 		{[]float64{1, 2.5, 4}, nil, plots.Line}} {
 		zeros := make([]float64, len(c.values))
-		f := new(Explanation).dependencePanel(&Dependence{Values: c.values,
+		panel := new(Explanation).dependencePanel(&Dependence{Values: c.values,
 			Curves: []DependenceCurve{{Mean: zeros, StandardError: zeros}}})
-		if !slices.Equal(f.X.Ticks, c.ticks) || f.Series[0].Style != c.style || c.ticks != nil &&
-			!(f.X.Min < c.ticks[0]) {
-			t.Errorf("values %v: ticks %v, want %v; style %v, want %v; the axis begins at %g", c.values, f.X.Ticks,
-				c.ticks, f.Series[0].Style, c.style, f.X.Min)
+		if !slices.Equal(panel.X.Ticks, c.ticks) || panel.Series[0].Style != c.style || c.ticks != nil &&
+			!(panel.X.Min < c.ticks[0]) {
+			t.Errorf("values %v: ticks %v, want %v; style %v, want %v; the axis begins at %g", c.values, panel.X.Ticks,
+				c.ticks, panel.Series[0].Style, c.style, panel.X.Min)
 		}
 	}
 }

@@ -10,20 +10,21 @@ import (
 	"github.com/krrlab/lab/datasets"
 )
 
-// column returns feature j of the rows, without missing values, in ascending order.
-func (x *explainer) column(j int) (v []float64) {
-	for i := range x.d.Len() {
-		if cell := x.features[i*x.dim+j]; !math.IsNaN(cell) {
-			v = append(v, cell)
+// sortedFeature returns feature j of the rows, without missing values, in ascending order.
+func (e *explainer) sortedFeature(j int) (values []float64) {
+	for i := range e.d.Len() {
+		if cell := e.features[i*e.dim+j]; !math.IsNaN(cell) {
+			values = append(values, cell)
 		}
 	}
-	slices.Sort(v)
-	return v
+	slices.Sort(values)
+	return values
 }
 
-// grid returns the different numbers of sorted, if there are at most gridSize. Otherwise it returns gridSize numbers at
-// equal distances between the 5th and the 95th percentile, or, if these are equal, between the least and the largest.
-func grid(sorted []float64) []float64 {
+// gridValues returns the different numbers of sorted, if there are at most gridSize. Otherwise it returns gridSize
+// numbers at equal distances between the 5th and the 95th percentile, or, if these are equal, between the smallest and
+// the largest.
+func gridValues(sorted []float64) []float64 {
 	distinct := slices.Compact(slices.Clone(sorted))
 	if len(distinct) <= gridSize {
 		return distinct
@@ -35,56 +36,58 @@ func grid(sorted []float64) []float64 {
 	return floats.Span(make([]float64, gridSize), lo, hi)
 }
 
-// mostFrequent returns the indices of the at most k largest positive counts, in ascending order.
-func mostFrequent(counts []int, k int) []int {
+// mostFrequent returns the indices of the at most limit largest positive counts, in ascending order.
+func mostFrequent(counts []int, limit int) []int {
 	var order []int
-	for i, n := range counts {
-		if n > 0 {
+	for i, count := range counts {
+		if count > 0 {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return counts[b] - counts[a] })
-	order = order[:min(k, len(order))]
+	order = order[:min(limit, len(order))]
 	slices.Sort(order)
 	return order
 }
 
-// frequentWords returns the indices of the words of a column that most rows have.
-func (x *explainer) frequentWords(c datasets.SourceColumn) []int {
-	counts := make([]int, c.FeatureCount)
-	for i := range x.d.Len() {
-		for k, v := range x.features[i*x.dim+c.FirstFeature:][:c.FeatureCount] {
+// frequentWords returns the indices of the at most gridSize words of a column that most rows have.
+func (e *explainer) frequentWords(column datasets.SourceColumn) []int {
+	counts := make([]int, column.FeatureCount)
+	for i := range e.d.Len() {
+		for word, v := range e.features[i*e.dim+column.FirstFeature:][:column.FeatureCount] {
 			if v == 1 {
-				counts[k]++
+				counts[word]++
 			}
 		}
 	}
 	return mostFrequent(counts, gridSize)
 }
 
-// time returns the time of row i in a column of dates: the number of days, or the hour of a time without a date.
-func (x *explainer) time(c datasets.SourceColumn, i int) float64 {
-	v := x.features[i*x.dim+c.FirstFeature:]
-	if c.Coding.Dates.Form != "time" {
-		return v[0]
+// rowTime returns the time of row i in a column of dates: the number of days since the first day, or the hour if the
+// column has times without dates.
+func (e *explainer) rowTime(column datasets.SourceColumn, i int) float64 {
+	features := e.features[i*e.dim+column.FirstFeature:]
+	if column.Coding.Dates.Form != "time" {
+		return features[0]
 	}
-	return math.Mod(24+math.Atan2(v[0], v[1])*12/math.Pi, 24) // a time is coded by the sine and cosine of its angle
+	// A time is coded by the sine and the cosine of its angle on a dial of 24 hours.
+	return math.Mod(24+math.Atan2(features[0], features[1])*12/math.Pi, 24)
 }
 
-// spacedDates returns rows whose times are nearest to those of a grid, in the order of time.
-func (x *explainer) spacedDates(c datasets.SourceColumn) (rows []int) {
+// rowsAtSpacedTimes returns the numbers of rows whose times are nearest to those of a grid, in the order of time.
+func (e *explainer) rowsAtSpacedTimes(column datasets.SourceColumn) (rows []int) {
 	var dated []int
 	var times []float64
-	for i := range x.d.Len() {
-		if t := x.time(c, i); !math.IsNaN(t) {
-			dated, times = append(dated, i), append(times, t)
+	for i := range e.d.Len() {
+		if time := e.rowTime(column, i); !math.IsNaN(time) {
+			dated, times = append(dated, i), append(times, time)
 		}
 	}
 	sorted := slices.Sorted(slices.Values(times))
-	for _, want := range grid(sorted) {
+	for _, target := range gridValues(sorted) {
 		closest := 0
-		for k, t := range times {
-			if math.Abs(t-want) < math.Abs(times[closest]-want) {
+		for k, time := range times {
+			if math.Abs(time-target) < math.Abs(times[closest]-target) {
 				closest = k
 			}
 		}

@@ -94,15 +94,16 @@ func diagonal(name string, lo, hi float64) plots.Series {
 // confusionPanel draws the number of rows of each class by predicted class.
 func confusionPanel(c *model.Classes) plots.Figure {
 	x, y := plots.Axis{Label: "predicted class"}, plots.Axis{Label: "class"}
-	m := &plots.HeatMap{Color: plots.Axis{Label: "rows"}, Format: "%.0f"}
+	heatMap := &plots.HeatMap{Color: plots.Axis{Label: "rows"}, Format: "%.0f"}
 	for i, label := range c.Labels {
-		x.Names, m.X = append(x.Names, shortName(label)), append(m.X, float64(i))
+		x.Names, heatMap.X = append(x.Names, shortName(label)), append(heatMap.X, float64(i))
 	}
 	for i, row := range slices.Backward(c.Counts) { // the first class is on top, and y ascends
-		y.Names, m.Y, m.Z = append(y.Names, x.Names[i]), append(m.Y, float64(-i)), append(m.Z, row)
+		y.Names, heatMap.Y = append(y.Names, x.Names[i]), append(heatMap.Y, float64(-i))
+		heatMap.Z = append(heatMap.Z, row)
 	}
-	x.Ticks, y.Ticks = m.X, m.Y
-	return plots.Figure{Title: "Confusion", X: x, Y: y, Map: m}
+	x.Ticks, y.Ticks = heatMap.X, heatMap.Y
+	return plots.Figure{Title: "Confusion", X: x, Y: y, Map: heatMap}
 }
 
 // maxName is the largest number of characters of a name in a figure; longer ones leave less room for the data.
@@ -110,8 +111,8 @@ const maxName = 18
 
 // shortName shortens a long name of a class or column.
 func shortName(name string) string {
-	if r := []rune(name); len(r) > maxName {
-		return string(r[:maxName-1]) + "…"
+	if characters := []rune(name); len(characters) > maxName {
+		return string(characters[:maxName-1]) + "…"
 	}
 	return name
 }
@@ -119,14 +120,14 @@ func shortName(name string) string {
 // classErrorPanel draws, for each class, the share of its rows that are predicted as another class, against its number
 // of rows.
 func classErrorPanel(c *model.Classes) plots.Figure {
-	s := plots.Series{Style: plots.Points}
+	series := plots.Series{Style: plots.Points}
 	for _, e := range c.Errors {
 		if e.Total > 0 {
-			s.Add(e.Total, 100*e.Wrong/e.Total)
+			series.Add(e.Total, 100*e.Wrong/e.Total)
 		}
 	}
 	return plots.Figure{Title: "Classes", X: plots.Axis{Label: "rows of the class"},
-		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{s}}
+		Y: plots.Axis{Label: "predicted as another class (%)"}, Series: []plots.Series{series}}
 }
 
 // curvePanels draws the ROC and precision-recall curves of each class against the rest, or of the rarer of two
@@ -147,9 +148,9 @@ func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []pl
 			len(curves))
 		curves = curves[:maxCurves]
 	}
-	share := func(label string) plots.Axis { return plots.Axis{Label: label, Max: 1} }
-	roc := plots.Figure{Title: "ROC", X: share("false positive rate"), Y: share("true positive rate")}
-	recall := plots.Figure{Title: "Precision-recall", X: share("recall"), Y: share("precision")}
+	shareAxis := func(label string) plots.Axis { return plots.Axis{Label: label, Max: 1} }
+	roc := plots.Figure{Title: "ROC", X: shareAxis("false positive rate"), Y: shareAxis("true positive rate")}
+	precisionRecall := plots.Figure{Title: "Precision-recall", X: shareAxis("recall"), Y: shareAxis("precision")}
 	for _, c := range curves {
 		name := fmt.Sprintf("%s (AUC %.3f, AP %.3f)", shortName(c.Class), c.AUC, c.AveragePrecision)
 		roc.Series = append(roc.Series, plots.Series{Name: name, X: c.FalsePositive, Y: c.TruePositive})
@@ -158,14 +159,14 @@ func curvePanels(p *model.Prediction, d *datasets.Dataset, f *plots.Figure) []pl
 			steps.Add(c.TruePositive[k-1], c.Precision[k])
 			steps.Add(c.TruePositive[k], c.Precision[k])
 		}
-		recall.Series = append(recall.Series, steps)
+		precisionRecall.Series = append(precisionRecall.Series, steps)
 	}
 	roc.Series = append(roc.Series, diagonal("chance", 0, 1))
-	return []plots.Figure{roc, recall}
+	return []plots.Figure{roc, precisionRecall}
 }
 
 // crossFittedProbabilities returns probabilities by Platt's method, fitted to the rows of even number for those of odd
-// number, and the reverse. They are nil for fewer than four rows.
+// number, and the reverse. They are nil for fewer than four rows, and if one of the fits fails.
 func crossFittedProbabilities(p *model.Prediction, d *datasets.Dataset) *mat.Dense {
 	var halves [2][]int
 	for i := range d.Len() {
@@ -174,45 +175,46 @@ func crossFittedProbabilities(p *model.Prediction, d *datasets.Dataset) *mat.Den
 	if d.Len() < 4 {
 		return nil
 	}
-	out := mat.NewDense(d.Len(), len(p.Labels), nil)
-	for k, rows := range halves {
-		c, err := interval.CalibrateSplit(nil, p.Subset(rows), d.Subset(rows))
+	crossFitted := mat.NewDense(d.Len(), len(p.Labels), nil)
+	for half, rows := range halves {
+		calibration, err := interval.CalibrateSplit(nil, p.Subset(rows), d.Subset(rows))
 		if err != nil {
 			return nil
 		}
-		prob, err := interval.Probabilities(c, p.Subset(halves[1-k]))
+		probabilities, err := interval.Probabilities(calibration, p.Subset(halves[1-half]))
 		if err != nil {
 			return nil
 		}
-		for i, row := range halves[1-k] {
-			out.SetRow(row, prob.RawRowView(i))
+		for i, row := range halves[1-half] {
+			crossFitted.SetRow(row, probabilities.RawRowView(i))
 		}
 	}
-	return out
+	return crossFitted
 }
 
-// calibrationPanel draws the share of the rarer of two classes, or else how often the most likely class is right,
-// against its mean probability in ten bins, with Wilson's intervals of 95 %.
-func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plots.Figure {
+// calibrationPanel draws the share of rows of the rarer of two classes against the mean probability of this class, in
+// ten bins of the probability. For more classes, it draws how often the most likely class is right against its mean
+// probability. The intervals of 95 % are those of Wilson.
+func calibrationPanel(probabilities *mat.Dense, labels []string, d *datasets.Dataset) plots.Figure {
 	var count, sum, right [calibrationBins]float64
 	classIndex := d.ClassIn(labels)
 	rarer := rarerOfTwo(labels, d)
 	for i, answer := range d.Class {
 		class := rarer
 		if len(labels) > 2 {
-			class = slices.Index(prob.RawRowView(i), slices.Max(prob.RawRowView(i)))
+			class = slices.Index(probabilities.RawRowView(i), slices.Max(probabilities.RawRowView(i)))
 		}
-		v := prob.At(i, class)
-		b := min(int(calibrationBins*v), calibrationBins-1)
-		if count[b], sum[b] = count[b]+1, sum[b]+v; classIndex[answer] == class {
-			right[b]++
+		v := probabilities.At(i, class)
+		bin := min(int(calibrationBins*v), calibrationBins-1)
+		if count[bin], sum[bin] = count[bin]+1, sum[bin]+v; classIndex[answer] == class {
+			right[bin]++
 		}
 	}
-	s := plots.Series{Name: "bin of probabilities, 95 % interval", Style: plots.Points, Neutral: true}
-	for b, n := range count {
-		if n > 0 {
-			lo, hi := wilson(right[b], n)
-			s.AddBand(sum[b]/n, right[b]/n, lo, hi)
+	series := plots.Series{Name: "bin of probabilities, 95 % interval", Style: plots.Points, Neutral: true}
+	for bin, rows := range count {
+		if rows > 0 {
+			lo, hi := wilson(right[bin], rows)
+			series.AddBand(sum[bin]/rows, right[bin]/rows, lo, hi)
 		}
 	}
 	label := "share of " + shortName(labels[rarer])
@@ -221,7 +223,7 @@ func calibrationPanel(prob *mat.Dense, labels []string, d *datasets.Dataset) plo
 	}
 	return plots.Figure{Title: "Calibration", X: plots.Axis{Label: "probability", Max: 1},
 		Y:      plots.Axis{Label: label, Max: 1},
-		Series: []plots.Series{s, diagonal("calibrated", 0, 1)}}
+		Series: []plots.Series{series, diagonal("calibrated", 0, 1)}}
 }
 
 // classCounts returns the number of rows of each label.
@@ -250,7 +252,8 @@ func rarerOfTwo(labels []string, d *datasets.Dataset) int {
 	return 1
 }
 
-// wilson returns Wilson's 95 % interval for a share of which k of n were found.
+// wilson returns Wilson's 95 % interval for a probability after k successes in n trials (Wilson, J. Amer. Statist.
+// Assoc. 22, 1927, doi:10.1080/01621459.1927.10502953).
 func wilson(k, n float64) (lo, hi float64) {
 	const z = 1.96 // 97.5 % quantile of the normal distribution
 	center, width := (k+z*z/2)/(n+z*z), z*math.Sqrt(k*(n-k)/n+z*z/4)/(n+z*z)

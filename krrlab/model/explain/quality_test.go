@@ -45,21 +45,21 @@ func TestQualityOfClasses(t *testing.T) {
 	random := rng.New(5)
 	p := &model.Prediction{Labels: []string{"no", "yes"}, Decision: mat.NewDense(n, 1, nil)}
 	d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(n, 1, nil), Labels: p.Labels}
-	prob := mat.NewDense(n, 2, nil)
+	probabilities := mat.NewDense(n, 2, nil)
 	var inBin, yes int // rows with probabilities in [0.5, 0.6), and those of them with the answer yes
 	for i := range uint64(n) {
 		f := random.Normal(i)
-		q := 1 / (1 + math.Exp(-f))
+		yesProbability := 1 / (1 + math.Exp(-f))
 		p.Decision.Set(int(i), 0, f)
-		prob.SetRow(int(i), []float64{1 - q, q})
+		probabilities.SetRow(int(i), []float64{1 - yesProbability, yesProbability})
 		p.Class = append(p.Class, classOf(f > 0))
-		d.Class = append(d.Class, classOf(random.Sub("class").Float64(i) < 0.8*q))
-		if q >= 0.5 && q < 0.6 {
+		d.Class = append(d.Class, classOf(random.Sub("class").Float64(i) < 0.8*yesProbability))
+		if yesProbability >= 0.5 && yesProbability < 0.6 {
 			inBin++
 			yes += d.Class[i]
 		}
 	}
-	f := Quality("t", p, d, prob, 0)
+	f := Quality("t", p, d, probabilities, 0)
 	last := f.Panels[len(f.Panels)-1]
 	curve := last.Series[0]
 	bin := slices.Index(curve.Y, float64(yes)/float64(inBin))
@@ -69,7 +69,8 @@ func TestQualityOfClasses(t *testing.T) {
 	testkit.Equal(t, len(Quality("t", p, d, nil, 0).Panels), 4, "panels of new rows")
 	// Probabilities of rows of the fit would be too good, so their panel is omitted.
 	testkit.Equal(t, len(Quality("t", p, d, nil, n).Panels), 3, "panels of rows of the fit")
-	testkit.Equal(t, len(Quality("t", p, d, prob, n).Panels), 3, "panels of rows of the fit with probabilities")
+	testkit.Equal(t, len(Quality("t", p, d, probabilities, n).Panels), 3,
+		"panels of rows of the fit with probabilities")
 	// The probability of a row must come from a map that is fitted to other rows. Here the labels of one half of the
 	// rows are wrong and those of the other half are right.
 	for i := range d.Class {
@@ -80,10 +81,10 @@ func TestQualityOfClasses(t *testing.T) {
 	}
 	// The map of the right half is wrong for the other, and that of the wrong half is constant, as its slope is at
 	// least 0.
-	crossed := crossFittedProbabilities(p, d)
+	crossFitted := crossFittedProbabilities(p, d)
 	for i := range d.Class {
-		if share := crossed.At(i, d.Class[i]); i%2 == 0 && math.Abs(p.Decision.At(i, 0)) > 1 && share > 0.5 ||
-			i%2 == 1 && math.Abs(crossed.At(i, 1)-crossed.At(1, 1)) > 1e-6 {
+		if share := crossFitted.At(i, d.Class[i]); i%2 == 0 && math.Abs(p.Decision.At(i, 0)) > 1 && share > 0.5 ||
+			i%2 == 1 && math.Abs(crossFitted.At(i, 1)-crossFitted.At(1, 1)) > 1e-6 {
 			t.Fatalf("row %d has probability %g by a map that knows its answer", i, share)
 		}
 	}
@@ -92,10 +93,12 @@ func TestQualityOfClasses(t *testing.T) {
 // TestQualityOfRegression checks the residuals of a regression.
 func TestQualityOfRegression(t *testing.T) {
 	regression := &model.Prediction{Value: []float64{1, 3}, Decision: mat.NewDense(2, 1, []float64{1, 3})}
-	r := Quality("t", regression, &datasets.Dataset{X: points.NewDense(2, 1, nil), Target: []float64{2, 2.5}}, nil, 0)
-	if s := r.Panels[1].Series[0]; !slices.Equal(s.X, []float64{1, 3}) || !slices.Equal(s.Y, []float64{1, -0.5}) ||
-		strings.Contains(r.String(), "ROC") {
-		t.Errorf("residuals %v, want 1 and −0.5 at 1 and 3, and no ROC curve", s)
+	d := &datasets.Dataset{X: points.NewDense(2, 1, nil), Target: []float64{2, 2.5}}
+	figure := Quality("t", regression, d, nil, 0)
+	residuals := figure.Panels[1].Series[0]
+	if !slices.Equal(residuals.X, []float64{1, 3}) || !slices.Equal(residuals.Y, []float64{1, -0.5}) ||
+		strings.Contains(figure.String(), "ROC") {
+		t.Errorf("residuals %v, want 1 and −0.5 at 1 and 3, and no ROC curve", residuals)
 	}
 }
 

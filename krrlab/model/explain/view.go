@@ -34,16 +34,18 @@ func (e *Explanation) effectName() string {
 	return "increase of the " + e.Metric.Name()
 }
 
+// String returns the result as text, with the importance of at most maxBars columns.
 func (e *Explanation) String() string {
-	var b stage.Lines
-	b.Add("rows", "%s, %s: %s", e.Data, RowsText(e.Rows, e.TotalRows, e.FittedRows), e.Metric.Text(e.Loss))
+	var lines stage.Lines
+	lines.Add("rows", "%s, %s: %s", e.Data, RowsText(e.Rows, e.TotalRows, e.FittedRows), e.Metric.Text(e.Loss))
 	if e.FittedRows > 0 {
-		b.Add("note", "the model has learned the rows of the fit, and their importance differs from that of new rows")
+		lines.Add("note",
+			"the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
 	if e.Copies > 0 {
-		b.AddText("repeats", e.Repeats+"; a group counts once in the standard errors")
+		lines.AddText("repeats", e.Repeats+"; a group counts once in the standard errors")
 	}
-	b.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.effectName(),
+	lines.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.effectName(),
 		e.Permutations)
 	factor, unit := e.unit()
 	width, shown := 0, e.Columns[:min(len(e.Columns), maxBars)]
@@ -55,23 +57,23 @@ func (e *Explanation) String() string {
 		if c.StandardError.Known() {
 			se = outward.Plain(factor*float64(c.StandardError), 2)
 		}
-		b.Add("", "%s%s  %s ± %s%s", name, strings.Repeat(" ", width-len([]rune(name))),
+		lines.Add("", "%s%s  %s ± %s%s", name, strings.Repeat(" ", width-len([]rune(name))),
 			outward.Plain(factor*c.Mean, 3), se, unit)
 	}
 	if hidden := len(e.Columns) - maxBars; hidden > 0 {
-		b.Add("", "%s less important", plural.Count(hidden, "other column"))
+		lines.Add("", "%s less important", plural.Count(hidden, "other column"))
 	}
-	b.AddSeconds(e.Seconds)
-	return b.String()
+	lines.AddSeconds(e.Seconds)
+	return lines.String()
 }
 
 // Table returns a table with a row for each column, the most important first.
 func (e *Explanation) Table() *plots.Table {
-	t := &plots.Table{Columns: plots.ParseColumns("column", "importance", "standard error", "deviation")}
-	for _, c := range e.Columns {
-		t.Add(c.Column, c.Mean, float64(c.StandardError), c.Deviation)
+	table := &plots.Table{Columns: plots.ParseColumns("column", "importance", "standard error", "deviation")}
+	for _, column := range e.Columns {
+		table.Add(column.Column, column.Mean, float64(column.StandardError), column.Deviation)
 	}
-	return t
+	return table
 }
 
 // Plot draws the importance of the columns as bars with ± one standard error, and the partial dependence on the leading
@@ -112,15 +114,17 @@ func (e *Explanation) Plot() *plots.Figure {
 		}
 		f.Panels = append(f.Panels, panel)
 	}
-	f.Height = 0.4 + 2.9*float64((len(f.Panels)+1)/2) // the names of maxBars columns need it
-	for k := range f.Panels[1:] {                     // one y axis shows which dependence is large
+	// The title takes 0.4 inches. A row of panels takes 2.9 inches, which the names of maxBars columns need.
+	f.Height = 0.4 + 2.9*float64((len(f.Panels)+1)/2)
+	for k := range f.Panels[1:] { // a common range of y shows which dependence is large
 		y := &f.Panels[k+1].Y
 		y.Min, y.Max = lo-0.03*(hi-lo), hi+0.03*(hi-lo)
 	}
 	return f
 }
 
-// RowsText describes a sample of the given size of n rows. The model was fitted to fittedRows of the n rows.
+// RowsText describes a sample of n rows. sample is its size, and fittedRows is the number of the n rows that the model
+// was fitted to.
 func RowsText(sample, n, fittedRows int) string {
 	text := fmt.Sprintf("%d rows, of which %d are of the fit, with smaller errors", n, fittedRows)
 	switch fittedRows {
@@ -135,8 +139,8 @@ func RowsText(sample, n, fittedRows int) string {
 	return text
 }
 
-// dependencePanel draws the partial dependence on one column: points at words and dates, which have no values between
-// them, and otherwise a line.
+// dependencePanel draws the partial dependence on one column. It draws points for words and dates, since nothing is
+// known between them, and otherwise a line.
 func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 	x := plots.Axis{Label: d.Column}
 	if d.First != "" {
@@ -155,24 +159,24 @@ func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 		pad := cmp.Or(values[n-1]-values[0], 1) / float64(2*n)
 		x.Ticks, x.Min, x.Max = values, values[0]-pad, values[n-1]+pad
 	}
-	y := "mean " + e.Quantity
+	yLabel := "mean " + e.Quantity
 	if len(d.Curves) == 1 && d.Curves[0].Class != "" {
-		y += " of " + shortName(d.Curves[0].Class)
+		yLabel += " of " + shortName(d.Curves[0].Class)
 	}
-	f := plots.Figure{X: x, Y: plots.Axis{Label: y}}
-	for _, c := range d.Curves {
-		s := plots.Series{Style: style}
+	f := plots.Figure{X: x, Y: plots.Axis{Label: yLabel}}
+	for _, curve := range d.Curves {
+		series := plots.Series{Style: style}
 		if len(d.Curves) > 1 {
-			s.Name = shortName(c.Class)
+			series.Name = shortName(curve.Class)
 		}
-		for k, v := range c.Mean {
-			se := 2 * c.StandardError[k]
+		for k, v := range curve.Mean {
+			se := 2 * curve.StandardError[k]
 			if len(d.Curves) > 1 { // bands would hide one another
 				se = 0
 			}
-			s.AddBand(values[k], v, v-se, v+se)
+			series.AddBand(values[k], v, v-se, v+se)
 		}
-		f.Series = append(f.Series, s)
+		f.Series = append(f.Series, series)
 	}
 	return f
 }

@@ -27,22 +27,23 @@ type rowReader struct {
 	err    error    // the first error
 }
 
-// csvRows returns rows in JSON as CSV. header is "yes" if the first line has the names of the columns, and else "no",
-// as for the option Header of datasets.ReadOptions. lines has the line of text at which each row begins, from 1.
+// csvRows returns rows in JSON as CSV. header is "yes" if the first line of text has the names of the columns, and else
+// "no", as for the option Header of datasets.ReadOptions. lines has the line of text at which each row begins, counted
+// from 1. The error is that of the first invalid row.
 func csvRows(body []byte) (text []byte, header string, lines []int, err error) {
 	var rows bytes.Buffer
 	r := &rowReader{json: json.NewDecoder(bytes.NewReader(body)), csv: csv.NewWriter(&rows), line: 1}
 	r.json.UseNumber()
-	switch r.token() {
+	switch r.nextToken() {
 	case json.Delim('['):
-		r.list()
+		r.readList()
 	case json.Delim('{'):
-		r.object()
+		r.readObject()
 	default:
-		r.fail(errRows)
+		r.setError(errRows)
 	}
 	if _, err := r.json.Token(); err != io.EOF {
-		r.fail(errors.New("JSON: more text follows the rows"))
+		r.setError(errors.New("JSON: more text follows the rows"))
 	}
 	r.csv.Flush()
 	if header = "yes"; r.names == nil {
@@ -51,16 +52,16 @@ func csvRows(body []byte) (text []byte, header string, lines []int, err error) {
 	return rows.Bytes(), header, r.lines, r.err
 }
 
-// fail sets the error, unless there is one already.
-func (r *rowReader) fail(err error) { r.err = cmp.Or(r.err, err) }
+// setError sets the error, unless there is one already.
+func (r *rowReader) setError(err error) { r.err = cmp.Or(r.err, err) }
 
-// failRow sets the error of the current row, unless there is an error already. The format continues "row 3".
-func (r *rowReader) failRow(format string, args ...any) {
-	r.fail(fmt.Errorf("row %d"+format, append([]any{len(r.lines)}, args...)...))
+// setRowError sets the error of the current row, unless there is an error already. The format continues "row 3".
+func (r *rowReader) setRowError(format string, args ...any) {
+	r.setError(fmt.Errorf("row %d"+format, append([]any{len(r.lines)}, args...)...))
 }
 
-// token returns the next token, or nil after an error.
-func (r *rowReader) token() json.Token {
+// nextToken returns the next token, or nil after an error.
+func (r *rowReader) nextToken() json.Token {
 	if r.err != nil {
 		return nil
 	}
@@ -69,7 +70,7 @@ func (r *rowReader) token() json.Token {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		r.fail(fmt.Errorf("JSON: %w", err))
+		r.setError(fmt.Errorf("JSON: %w", err))
 	}
 	return t
 }
@@ -77,51 +78,51 @@ func (r *rowReader) token() json.Token {
 // hasMore reports whether another element of the list or of the object follows.
 func (r *rowReader) hasMore() bool { return r.err == nil && r.json.More() }
 
-// list reads a list of rows after its opening bracket.
-func (r *rowReader) list() {
+// readList reads a list of rows after its opening bracket.
+func (r *rowReader) readList() {
 	for r.inList = true; r.hasMore(); {
-		switch r.token() {
+		switch r.nextToken() {
 		case json.Delim('{'):
-			r.object()
+			r.readObject()
 		case json.Delim('['):
 			var record []string
 			for r.hasMore() {
-				record = append(record, r.cell(r.token(), strconv.Itoa(len(record))))
+				record = append(record, r.cellText(r.nextToken(), strconv.Itoa(len(record))))
 			}
-			r.token()
+			r.nextToken()
 			if r.names != nil {
 				record = nil
 			}
-			r.write(record)
+			r.writeRow(record)
 		default:
-			r.write(nil)
+			r.writeRow(nil)
 		}
 	}
-	if r.token(); len(r.lines) == 0 {
-		r.fail(errRows)
+	if r.nextToken(); len(r.lines) == 0 {
+		r.setError(errRows)
 	}
 }
 
-// object reads a row after its opening brace, or the object {"rows": […]}, which has all rows.
-func (r *rowReader) object() {
+// readObject reads a row after its opening brace, or the object {"rows": […]}, which has all rows.
+func (r *rowReader) readObject() {
 	var names []string
 	cells := map[string]string{}
 	for r.hasMore() {
-		name, _ := r.token().(string)
-		value := r.token()
+		name, _ := r.nextToken().(string)
+		value := r.nextToken()
 		if name == "rows" && value == json.Delim('[') && names == nil && !r.inList {
-			if r.list(); r.token() != json.Delim('}') {
-				r.fail(errRows)
+			if r.readList(); r.nextToken() != json.Delim('}') {
+				r.setError(errRows)
 			}
 			return
 		}
 		if _, exists := cells[name]; exists {
-			r.failRow(" has %q twice", name)
+			r.setRowError(" has %q twice", name)
 		}
-		cells[name] = r.cell(value, name)
+		cells[name] = r.cellText(value, name)
 		names = append(names, name)
 	}
-	if r.token(); len(r.lines) == 0 && names != nil {
+	if r.nextToken(); len(r.lines) == 0 && names != nil {
 		r.names = names
 		r.writeRecord(names)
 	}
@@ -129,22 +130,22 @@ func (r *rowReader) object() {
 	for _, name := range r.names {
 		text, exists := cells[name]
 		if !exists {
-			r.failRow(" has no %q, which row 0 has; null is a missing value", name)
+			r.setRowError(" has no %q, which row 0 has; null is a missing value", name)
 		}
 		record = append(record, text)
 		delete(cells, name)
 	}
 	if r.names == nil {
-		r.failRow(": %w", errRows)
+		r.setRowError(": %w", errRows)
 	}
 	for name := range cells {
-		r.failRow(" has %q, which row 0 has not; null is a missing value", name)
+		r.setRowError(" has %q, which row 0 has not; null is a missing value", name)
 	}
-	r.write(record)
+	r.writeRow(record)
 }
 
-// cell returns a value of JSON as a cell of CSV. A list or an object is an error.
-func (r *rowReader) cell(value json.Token, column string) string {
+// cellText returns a value of JSON as a cell of CSV. A list or an object is an error.
+func (r *rowReader) cellText(value json.Token, column string) string {
 	switch v := value.(type) {
 	case bool:
 		return strconv.FormatBool(v)
@@ -153,17 +154,17 @@ func (r *rowReader) cell(value json.Token, column string) string {
 	case string:
 		return v
 	case json.Delim:
-		r.failRow(", column %s: want a number, a text, true, false or null", column)
+		r.setRowError(", column %s: want a number, a text, true, false or null", column)
 	}
 	return ""
 }
 
-// write writes a row of CSV, which must not be empty. A missing value that is the only cell becomes NA, because readers
-// skip some empty lines.
-func (r *rowReader) write(record []string) {
+// writeRow writes a row of CSV, which must not be empty. A missing value that is the only cell becomes NA, because
+// readers skip some empty lines.
+func (r *rowReader) writeRow(record []string) {
 	switch {
 	case len(record) == 0:
-		r.failRow(": %w", errRows)
+		r.setRowError(": %w", errRows)
 	case len(record) == 1 && record[0] == "":
 		record[0] = "NA"
 	}
@@ -173,7 +174,7 @@ func (r *rowReader) write(record []string) {
 
 // writeRecord writes a record of CSV and counts its lines.
 func (r *rowReader) writeRecord(record []string) {
-	r.csv.Write(record) // a buffer accepts everything
+	r.csv.Write(record) // returns no error, since the output is in memory
 	r.line++
 	for _, cell := range record {
 		r.line += strings.Count(cell, "\n")

@@ -33,9 +33,9 @@ type Options struct {
 }
 
 const (
-	memoryFactor   = 64          // a larger factor accepts bodies that unpack to more
-	idleTimeout    = time.Minute // a longer one keeps more connections of clients that send nothing
-	maxHeaderBytes = 1 << 16     // a larger limit accepts longer request headers
+	memoryFactor   = 64          // memory limit for the rows of a body, as a multiple of MaxBody
+	idleTimeout    = time.Minute // a connection without a request is closed after this time
+	maxHeaderBytes = 1 << 16     // limit of the size of a request's header
 )
 
 // handler answers the requests for one model.
@@ -70,17 +70,17 @@ func Handler(m *model.Model, o Options) (http.Handler, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		allowed, exists := map[string]string{"/": "GET", "/predict": "POST"}[r.URL.Path]
 		if !exists {
-			fail(w, http.StatusNotFound, "path %q: want POST /predict or GET /", r.URL.Path)
+			writeError(w, http.StatusNotFound, "path %q: want POST /predict or GET /", r.URL.Path)
 			return
 		}
 		w.Header().Set("Allow", allowed)
-		fail(w, http.StatusMethodNotAllowed, "method %s: want %s %s", r.Method, allowed, r.URL.Path)
+		writeError(w, http.StatusMethodNotAllowed, "method %s: want %s %s", r.Method, allowed, r.URL.Path)
 	})
 	return mux, nil
 }
 
-// Run answers requests to l until ctx ends. It then accepts no more, and returns when the running ones are answered, or
-// with an error after Timeout.
+// Run answers requests to l until ctx ends. It then accepts no more requests, and returns nil when the accepted ones
+// are answered, or an error if that takes longer than Timeout.
 func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
 	err := schema.Complete(&o)
 	if err != nil {
@@ -92,10 +92,10 @@ func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
 		l.Close()
 		return err
 	}
-	s := &http.Server{Handler: h, ReadTimeout: o.Timeout, WriteTimeout: 3 * o.Timeout, IdleTimeout: idleTimeout,
+	server := &http.Server{Handler: h, ReadTimeout: o.Timeout, WriteTimeout: 3 * o.Timeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+	go func() { served <- server.Serve(l) }()
 	select {
 	case err := <-served:
 		return err
@@ -103,16 +103,16 @@ func Run(ctx context.Context, l net.Listener, m *model.Model, o Options) error {
 	}
 	shutdownCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), o.Timeout)
 	defer stop()
-	if err = s.Shutdown(shutdownCtx); err != nil {
-		s.Close()
+	if err = server.Shutdown(shutdownCtx); err != nil {
+		server.Close()
 	}
 	return err
 }
 
 const jsonType, csvType = "application/json", "text/csv"
 
-// fail answers with an error.
-func fail(w http.ResponseWriter, status int, format string, args ...any) {
+// writeError answers a request with an error.
+func writeError(w http.ResponseWriter, status int, format string, args ...any) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf(format, args...)})
@@ -125,32 +125,33 @@ func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-h.pending }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusServiceUnavailable, "%d requests are being answered, the most at the same time", h.Waiting)
+		writeError(w, http.StatusServiceUnavailable, "%d requests are being answered, the most at the same time",
+			h.Waiting)
 		return
 	}
 	if r.URL.RawQuery != "" {
-		fail(w, http.StatusBadRequest, "query %q: want none; krrlab predict has intervals and other options",
+		writeError(w, http.StatusBadRequest, "query %q: want none; krrlab predict has intervals and other options",
 			r.URL.RawQuery)
 		return
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if media != jsonType && media != csvType {
-		fail(w, http.StatusUnsupportedMediaType, "Content-Type %q: want %s or %s", media, jsonType, csvType)
+		writeError(w, http.StatusUnsupportedMediaType, "Content-Type %q: want %s or %s", media, jsonType, csvType)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		fail(w, http.StatusRequestEntityTooLarge, "the request has more than %d bytes: send its rows in parts",
-			tooLarge.Limit)
+	if bodyError, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		writeError(w, http.StatusRequestEntityTooLarge, "the request has more than %d bytes: send its rows in parts",
+			bodyError.Limit)
 		return
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, "%v", err)
+		writeError(w, http.StatusBadRequest, "%v", err)
 		return
 	}
 	answer, answerType, status, err := h.answer(r, media, body)
 	if err != nil {
-		fail(w, status, "%v", err)
+		writeError(w, status, "%v", err)
 		return
 	}
 	w.Header().Set("Content-Type", answerType)
@@ -158,7 +159,7 @@ func (h *handler) predict(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer reads the rows of a body and returns the predictions for them with their media type, or an error with its
-// status. It holds one of the slots, and returns the slot before anything is written to the client, who may read
+// status. It occupies one of the slots, and frees the slot before anything is written to the client, who may read
 // slowly.
 func (h *handler) answer(r *http.Request, media string,
 	body []byte) (answer []byte, answerType string, status int, err error) {
@@ -191,7 +192,7 @@ func (h *handler) answer(r *http.Request, media string,
 	case ctx.Err() != nil:
 		return nil, "", http.StatusServiceUnavailable, fmt.Errorf("no answer within %v", h.Timeout)
 	case err != nil:
-		return nil, "", http.StatusBadRequest, inRows(err, lines)
+		return nil, "", http.StatusBadRequest, locateInRows(err, lines)
 	case media == csvType && !strings.Contains(r.Header.Get("Accept"), jsonType):
 		var csv bytes.Buffer
 		err = model.WriteCSV(&csv, rows.Len(), p.Columns())
@@ -200,34 +201,34 @@ func (h *handler) answer(r *http.Request, media string,
 	return h.jsonAnswer(p, rows), jsonType, http.StatusOK, nil
 }
 
-// inRows returns an error of reading rows in the terms of a request. For rows in JSON, lines has the line of CSV at
-// which each of them begins, and the error names the row, counted from 0, in place of the line. For CSV, lines is nil.
-func inRows(err error, lines []int) error {
-	e, ok := errors.AsType[*datasets.ParseError](err)
+// locateInRows returns an error of reading rows in the terms of a request. For rows in JSON, lines has the line of CSV
+// at which each row begins, and the error names the row, counted from 0, in place of the line. For CSV, lines is nil.
+func locateInRows(err error, lines []int) error {
+	parseError, ok := errors.AsType[*datasets.ParseError](err)
 	if !ok || lines == nil {
 		return err
 	}
-	startedRows, _ := slices.BinarySearch(lines, e.Line+1)
-	row := startedRows - 1
+	rowsUpToError, _ := slices.BinarySearch(lines, parseError.Line+1)
+	row := rowsUpToError - 1
 	switch {
 	case row < 0:
-		return errors.New(e.Reason)
-	case lines[0] == 1 && e.Column > 0: // there is no header, and so no name in the reason
-		return fmt.Errorf("row %d, column %d: %s", row, e.Column-1, e.Reason)
+		return errors.New(parseError.Reason)
+	case lines[0] == 1 && parseError.Column > 0: // there is no header, and so no name in the reason
+		return fmt.Errorf("row %d, column %d: %s", row, parseError.Column-1, parseError.Reason)
 	}
-	return fmt.Errorf("row %d: %s", row, e.Reason)
+	return fmt.Errorf("row %d: %s", row, parseError.Reason)
 }
 
 // jsonAnswer returns a prediction as JSON, with notes on the words in the rows that the model does not know, and on
-// rows far from the training points, whose predictions say nothing.
+// rows far from the training points, whose predictions are nearly constant.
 func (h *handler) jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // predictions are finite
 	}
 	var notes []string
-	for _, u := range rows.UnknownWords {
-		notes = append(notes, "words that are not in the training data, with their rows: "+u.String())
+	for _, words := range rows.UnknownWords {
+		notes = append(notes, "words that are not in the training data, with their rows: "+words.String())
 	}
 	if far, isEstimate := h.m.CountFarRows(rows); far > 0 {
 		about := ""
@@ -240,9 +241,9 @@ func (h *handler) jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte
 	if notes == nil {
 		return text
 	}
-	js, err := json.Marshal(notes)
+	notesJSON, err := json.Marshal(notes)
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Appendf(text[:len(text)-1], `,"notes":%s}`, js)
+	return fmt.Appendf(text[:len(text)-1], `,"notes":%s}`, notesJSON)
 }

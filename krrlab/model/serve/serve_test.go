@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-
 	"fmt"
 	"io"
 	"net"
@@ -41,13 +40,13 @@ func twoPointModel() *model.Model {
 
 // post sends a request with the given media type and body to the handler. It returns the status and the body of the
 // response.
-func post(t *testing.T, h http.Handler, media, body string) (int, string) {
+func post(t *testing.T, h http.Handler, mediaType, body string) (int, string) {
 	t.Helper()
-	r := httptest.NewRequest("POST", "/predict", strings.NewReader(body))
-	r.Header.Set("Content-Type", media)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w.Code, w.Body.String()
+	request := httptest.NewRequest("POST", "/predict", strings.NewReader(body))
+	request.Header.Set("Content-Type", mediaType)
+	response := httptest.NewRecorder()
+	h.ServeHTTP(response, request)
+	return response.Code, response.Body.String()
 }
 
 // TestPredict checks that rows in JSON and CSV, with columns in any order, give the predictions of the model, and
@@ -101,11 +100,11 @@ func TestPredict(t *testing.T) {
 		{"text/plain", "a,city\n1,x\n", 415, "want application/json or text/csv"}, {"", "x", 415, "want"},
 	} {
 		status, got := post(t, h, c.media, c.body)
-		var e struct{ Error string }
+		var errorAnswer struct{ Error string }
 		switch {
 		case status != c.status || !strings.Contains(got, c.want):
 			t.Errorf("%s %.80q: %d %s, want %d %s", c.media, c.body, status, got, c.status, c.want)
-		case status != 200 && (json.Unmarshal([]byte(got), &e) != nil || e.Error == ""):
+		case status != 200 && (json.Unmarshal([]byte(got), &errorAnswer) != nil || errorAnswer.Error == ""):
 			t.Errorf("%s %.80q: want JSON with an error: %s", c.media, c.body, got)
 		case status == 200 && !strings.Contains(c.want, "notes") && got != c.want:
 			t.Errorf("%s %.80q: %q, want %q", c.media, c.body, got, c.want)
@@ -117,21 +116,22 @@ func TestPredict(t *testing.T) {
 	testkit.OK(t, model.WriteCSV(&csv, rows.Len(), p.Columns()))
 	testkit.Equal(t, csv.String(), "row,prediction\n0,"+first+"\n")
 	for path, status := range map[string]int{"/": 200, "/predict": 405, "/other": 404} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-		var e struct{ Error string }
-		err := json.Unmarshal(w.Body.Bytes(), &e)
-		if w.Code != status || err != nil || (e.Error == "") != (status == 200) {
-			t.Errorf("GET %s: status %d, want %d and JSON: %s", path, w.Code, status, w.Body)
+		response := httptest.NewRecorder()
+		h.ServeHTTP(response, httptest.NewRequest("GET", path, nil))
+		var errorAnswer struct{ Error string }
+		err := json.Unmarshal(response.Body.Bytes(), &errorAnswer)
+		if response.Code != status || err != nil || (errorAnswer.Error == "") != (status == 200) {
+			t.Errorf("GET %s: status %d, want %d and JSON: %s", path, response.Code, status, response.Body)
 		}
 	}
 	for _, query := range []string{"interval=0.9", "a=1&city=x", "decision", "%zz", "="} {
-		r := httptest.NewRequest("POST", "/predict", strings.NewReader("a,city\n1,x\n"))
-		r.URL.RawQuery = query
-		r.Header.Set("Content-Type", "text/csv")
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != 400 || !strings.Contains(w.Body.String(), "krrlab predict has intervals") {
-			t.Errorf("the query ?%s: status %d, want 400 with a hint: %s", query, w.Code, w.Body)
+		request := httptest.NewRequest("POST", "/predict", strings.NewReader("a,city\n1,x\n"))
+		request.URL.RawQuery = query
+		request.Header.Set("Content-Type", "text/csv")
+		response := httptest.NewRecorder()
+		h.ServeHTTP(response, request)
+		if response.Code != 400 || !strings.Contains(response.Body.String(), "krrlab predict has intervals") {
+			t.Errorf("the query ?%s: status %d, want 400 with a hint: %s", query, response.Code, response.Body)
 		}
 	}
 	m.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
@@ -183,39 +183,39 @@ func TestOnlyMissingValues(t *testing.T) {
 // returns the error of Run.
 func startServer(t *testing.T, o serve.Options) (address string, stop func() error) {
 	t.Helper()
-	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- serve.Run(ctx, l, twoPointModel(), o) }()
+	go func() { ended <- serve.Run(ctx, listener, twoPointModel(), o) }()
 	stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() { stop() })
-	return l.Addr().String(), stop
+	return listener.Addr().String(), stop
 }
 
 // TestSlowClients checks that a client that does not complete its request loses its connection and does not block
 // other clients, and that the server ends without an error.
 func TestSlowClients(t *testing.T) {
-	o := options
-	o.Timeout, o.Waiting = 2*time.Second, 3
-	address, stop := startServer(t, o)
+	shortTimeout := options
+	shortTimeout.Timeout, shortTimeout.Waiting = 2*time.Second, 3
+	address, stop := startServer(t, shortTimeout)
 	const head = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\nContent-Length: 11\r\n\r\n"
-	var slow []net.Conn
+	var slowConns []net.Conn
 	for _, sent := range []string{"", "POST /pre", head, head + "a,ci"} {
-		c := testkit.Must(net.Dial("tcp", address))
-		defer c.Close()
-		io.WriteString(c, sent)
-		slow = append(slow, c)
+		conn := testkit.Must(net.Dial("tcp", address))
+		defer conn.Close()
+		io.WriteString(conn, sent)
+		slowConns = append(slowConns, conn)
 	}
-	for i, c := range slow { // reads until the server closes the connection
-		if text, _ := io.ReadAll(c); strings.Contains(string(text), " 200 ") {
+	for i, conn := range slowConns { // reads until the server closes the connection
+		if text, _ := io.ReadAll(conn); strings.Contains(string(text), " 200 ") {
 			t.Errorf("slow client %d: %s", i, text)
 		}
 	}
-	c := testkit.Must(net.Dial("tcp", address))
-	defer c.Close()
-	io.WriteString(c, head+"a,city\n1,x\n")
-	r := testkit.Must(http.ReadResponse(bufio.NewReader(c), nil))
-	if text, _ := io.ReadAll(r.Body); r.StatusCode != 200 {
+	conn := testkit.Must(net.Dial("tcp", address))
+	defer conn.Close()
+	io.WriteString(conn, head+"a,city\n1,x\n")
+	response := testkit.Must(http.ReadResponse(bufio.NewReader(conn), nil))
+	if text, _ := io.ReadAll(response.Body); response.StatusCode != 200 {
 		t.Errorf("after slow clients: %s", text)
 	}
 	testkit.OK(t, stop())
@@ -227,7 +227,7 @@ func TestSlowClients(t *testing.T) {
 // TestManyRequests checks that many simultaneous requests are answered correctly or refused with the status 503.
 func TestManyRequests(t *testing.T) {
 	const clients = 50
-	requests := suite.Scale(5, 5, 200) // of each client
+	requestsPerClient := suite.Scale(5, 5, 200)
 	address, stop := startServer(t, serve.Options{MaxBody: 1 << 20, Timeout: time.Minute, Concurrent: 2,
 		Waiting: clients / 2})
 	want := testkit.Must(twoPointModel().Decision(t.Context(), points.NewDense(1, 3, []float64{1, 1, 0}), nil))
@@ -236,20 +236,22 @@ func TestManyRequests(t *testing.T) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	for range clients {
 		wg.Go(func() {
-			for range requests {
-				r, err := (&http.Client{Transport: transport}).Post("http://"+address+"/predict", "application/json",
-					strings.NewReader(`[{"a": 1, "city": "x"}]`))
+			for range requestsPerClient {
+				response, err := (&http.Client{Transport: transport}).Post("http://"+address+"/predict",
+					"application/json", strings.NewReader(`[{"a": 1, "city": "x"}]`))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				text, err := io.ReadAll(r.Body)
-				r.Body.Close()
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
 				switch {
-				case r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "1":
+				case response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") == "1":
 					refused.Add(1)
-				case err != nil || r.StatusCode != 200 || string(text) != fmt.Sprintf(`{"value":[%v]}`, want.At(0, 0)):
-					t.Errorf("status %d %s, error %v; want the prediction %v", r.StatusCode, text, err, want.At(0, 0))
+				case err != nil || response.StatusCode != 200 ||
+					string(text) != fmt.Sprintf(`{"value":[%v]}`, want.At(0, 0)):
+					t.Errorf("status %d %s, error %v; want the prediction %v", response.StatusCode, text, err,
+						want.At(0, 0))
 				default:
 					answered.Add(1)
 				}
@@ -258,8 +260,9 @@ func TestManyRequests(t *testing.T) {
 	}
 	wg.Wait()
 	transport.CloseIdleConnections()
-	if answered.Load() == 0 || answered.Load()+refused.Load() != int64(clients*requests) {
-		t.Errorf("%d requests are answered and %d refused, of %d", answered.Load(), refused.Load(), clients*requests)
+	if answered.Load() == 0 || answered.Load()+refused.Load() != int64(clients*requestsPerClient) {
+		t.Errorf("%d requests are answered and %d refused, of %d", answered.Load(), refused.Load(),
+			clients*requestsPerClient)
 	}
 	testkit.OK(t, stop())
 }
@@ -268,16 +271,16 @@ func TestManyRequests(t *testing.T) {
 // names it and closes the listener.
 func TestDefaults(t *testing.T) {
 	address, stop := startServer(t, serve.Options{})
-	r := testkit.Must(http.Post("http://"+address+"/predict", "application/json",
+	response := testkit.Must(http.Post("http://"+address+"/predict", "application/json",
 		strings.NewReader(`[{"a":1,"city":"x"}]`)))
-	if r.Body.Close(); r.StatusCode != http.StatusOK {
-		t.Errorf("status %d", r.StatusCode)
+	if response.Body.Close(); response.StatusCode != http.StatusOK {
+		t.Errorf("status %d", response.StatusCode)
 	}
 	testkit.OK(t, stop())
-	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
-	testkit.Fails(t, serve.Run(t.Context(), l, twoPointModel(), serve.Options{Waiting: -1}),
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))
+	testkit.Fails(t, serve.Run(t.Context(), listener, twoPointModel(), serve.Options{Waiting: -1}),
 		"Waiting -1: want at least 1")
-	if _, err := l.Accept(); err == nil {
+	if _, err := listener.Accept(); err == nil {
 		t.Error("Run with an invalid option leaves the listener open")
 	}
 }
