@@ -147,9 +147,9 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	}
 	if v.Sets != nil {
 		text += fmt.Sprintf("%.3g labels a set", size)
-		if v.Unknown > 0 {
+		if v.UnknownShare > 0 {
 			text += fmt.Sprintf("; %.3g %% of the rows of the scores have labels that the model does not know",
-				100*v.Unknown)
+				100*v.UnknownShare)
 			if slices.Contains(v.Sets[0], len(p.Labels)) {
 				text += fmt.Sprintf(", too many for sets of known labels: each set has all of these and %q",
 					otherLabel(p.Labels))

@@ -16,15 +16,15 @@ import (
 // TestGuarantees checks that the printed guarantees are those of the theorems, for example 1−2α for jackknife+ at level
 // 1−α, and that the reason why there is none counts the repeated rows.
 func TestGuarantees(t *testing.T) {
-	for want, v := range map[string]*Intervals{
+	for want, intervals := range map[string]*Intervals{
 		"probability 0.8 at least":   {Method: JackknifePlus, Level: 0.9},
 		"probability 0.5 at least":   {Method: JackknifePlus, Level: 0.75},
 		"probability 0 at least":     {Method: JackknifePlus, Level: 0.4},
 		"probability 0.9 at least":   {Method: Split, Level: 0.9},
 		"not guaranteed: rows repea": {Method: Split, Level: 0.9, Doubt: "rows repeat"},
 	} {
-		if got := v.Guarantee(); !strings.Contains(got, want) {
-			t.Errorf("%v at the level %g: %q, want %q", v.Method, v.Level, got, want)
+		if got := intervals.Guarantee(); !strings.Contains(got, want) {
+			t.Errorf("%v at the level %g: %q, want %q", intervals.Method, intervals.Level, got, want)
 		}
 	}
 	for count, want := range []string{"", "1 of 3 rows are", "2 of 3 rows are"} {
@@ -40,9 +40,9 @@ func TestGuarantees(t *testing.T) {
 func TestCoverageOfTargets(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}),
 		Target: []float64{1, 2, 3}, MoreTargets: [][]float64{{4, 5, 6}}}
-	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}),
+	intervals := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}),
 		Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
-	testkit.Equal(t, v.Coverage(&model.Prediction{}, d), 2.0/6)
+	testkit.Equal(t, intervals.Coverage(&model.Prediction{}, d), 2.0/6)
 }
 
 // TestNormalizedProbabilities checks that probabilities agree with the normalized logistic function, and that a

@@ -17,23 +17,23 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// zipfClasses returns n rows of classes. The share of class k is proportional to 1/k, and its rows are near one point
-// of a line.
-func zipfClasses(n, classes int, g *rand.Rand) *datasets.Dataset {
+// zipfClasses returns n rows of classes. The share of class k is proportional to 1/k (Zipf's law), and the rows of a
+// class are near one point of a line.
+func zipfClasses(n, classes int, random *rand.Rand) *datasets.Dataset {
 	x, d := points.NewDense(n, 1, nil), &datasets.Dataset{Name: "zipf", Task: datasets.Classification}
-	for c := range classes {
-		d.Labels = append(d.Labels, fmt.Sprint(c))
+	for class := range classes {
+		d.Labels = append(d.Labels, fmt.Sprint(class))
 	}
 	var sum float64
-	for c := range classes {
-		sum += 1 / float64(c+1)
+	for class := range classes {
+		sum += 1 / float64(class+1)
 	}
 	for i := range n {
-		rest, c := g.Float64()*sum, 0
-		for ; rest > 1/float64(c+1) && c < classes-1; c++ {
-			rest -= 1 / float64(c+1)
+		remaining, class := random.Float64()*sum, 0
+		for ; remaining > 1/float64(class+1) && class < classes-1; class++ {
+			remaining -= 1 / float64(class+1)
 		}
-		d.Class, x.Data[i] = append(d.Class, c), float64(c*7%classes)+0.7*g.NormFloat64()
+		d.Class, x.Data[i] = append(d.Class, class), float64(class*7%classes)+0.7*random.NormFloat64()
 	}
 	d.X = x
 	return d
@@ -47,17 +47,17 @@ func TestCoverageOfRareClasses(t *testing.T) {
 	const n, level = 120, 0.8
 	var covered, unknown float64
 	for seed := range draws {
-		g := rand.New(rand.NewPCG(uint64(seed), 8))
-		// a file has the labels of its rows
-		d, test := zipfClasses(n, 60, g).WithoutUnusedLabels(), zipfClasses(400, 60, g)
+		random := rand.New(rand.NewPCG(uint64(seed), 8))
+		// A file has only the labels of its rows.
+		d, test := zipfClasses(n, 60, random).WithoutUnusedLabels(), zipfClasses(400, 60, random)
 		train, calibration, err := d.Holdout(0.5, uint64(seed))
 		testkit.OK(t, err)
 		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
-		c := testkit.Must(CalibrateSplit(train, predict(t, m, calibration), calibration))
+		scores := testkit.Must(CalibrateSplit(train, predict(t, m, calibration), calibration))
 		p := predict(t, m, test)
-		v := testkit.Must(FromScores(c, p, level))
-		covered += v.Coverage(p, test) / float64(draws)
-		unknown += v.Unknown / float64(draws)
+		sets := testkit.Must(FromScores(scores, p, level))
+		covered += sets.Coverage(p, test) / float64(draws)
+		unknown += sets.UnknownShare / float64(draws)
 	}
 	// The variance of the share of a draw is that of the quantile of 60 scores and of the labels of 400 test rows.
 	variance := level*(1-level)/61 + level*(1-level)/400
@@ -73,15 +73,16 @@ func TestCoverageOfRareClasses(t *testing.T) {
 // TestReachableLevels checks that every level up to m/(m+1) has intervals from m scores, and that any other level is
 // refused with a line that says how many scores are needed.
 func TestReachableLevels(t *testing.T) {
-	for _, m := range []int{1, 19, 1000} {
-		scores := mat.NewDense(m, 1, nil)
+	for _, count := range []int{1, 19, 1000} {
+		scores := mat.NewDense(count, 1, nil)
 		p := &model.Prediction{Value: []float64{1}, Decision: mat.NewDense(1, 1, []float64{1})}
 		for _, level := range []float64{5e-324, 1e-300, 1e-12, 1e-9, 0.04, 0.5, 0.95, 0.9501, 1 - 1e-9, 1 - 0x1p-53} {
-			v, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, p, level)
-			if reachable := level <= float64(m)/float64(m+1)+1e-12; (err == nil) != reachable ||
-				err == nil && v.Lo.At(0, 0) != 1 ||
+			intervals, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, p, level)
+			if reachable := level <= float64(count)/float64(count+1)+1e-12; (err == nil) != reachable ||
+				err == nil && intervals.Lo.At(0, 0) != 1 ||
 				err != nil && (!strings.Contains(err.Error(), "want at least") || strings.Contains(err.Error(), "\n")) {
-				t.Errorf("%d scores, level %g, reachable: %t; intervals %v, error %v", m, level, reachable, v, err)
+				t.Errorf("%d scores, level %g, reachable: %t; intervals %v, error %v", count, level, reachable,
+					intervals, err)
 			}
 		}
 	}
@@ -104,7 +105,7 @@ func TestRepeatedScoreRows(t *testing.T) {
 		{train, d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows are copies of others"},
 		{train, d.Slice(28, 40), "2 of 12 rows are copies of others"},
 	} {
-		s := testkit.Must(CalibrateSplit(c.fitRows, predict(t, m, c.scoreRows), c.scoreRows))
-		testkit.Contains(t, testkit.Must(FromScores(s, predict(t, m, train), 0.8)).Guarantee(), c.want)
+		scores := testkit.Must(CalibrateSplit(c.fitRows, predict(t, m, c.scoreRows), c.scoreRows))
+		testkit.Contains(t, testkit.Must(FromScores(scores, predict(t, m, train), 0.8)).Guarantee(), c.want)
 	}
 }

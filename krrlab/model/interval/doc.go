@@ -30,16 +30,16 @@
 //
 // # Accuracy of the model
 //
-// Jackknife and JackknifePlus need an accurate solution. A model file does not contain Y, so AC is used instead, which
-// C fits without error however inaccurate the solution is. A model that is too far from the solution is therefore
-// rejected (ErrUnsolved, NewFactoredSystem). Split works with any model.
+// Jackknife and JackknifePlus need an accurate solution. A model file does not contain Y, so AC replaces Y. C fits AC
+// without error, even if C is far from the solution. A model that is too far from the solution is therefore rejected
+// (ErrUnsolved, NewFactoredSystem). Split works with any model.
 //
 // # How to choose
 //
 // Use Split if some rows can be held out: it costs only their prediction, and its guarantee is the strongest. Otherwise
 // use JackknifePlus, for up to some thousands of points: it needs a factorization of n³/2 multiply-adds, and 2n² for
 // each new point. Use GaussianProcess for maps, whose error grows with the distance to the data, and for millions of
-// points in one to three dimensions; its level is only as right as the kernel and λ.
+// points in one to three dimensions; its intervals have the stated level only if the kernel and λ are right.
 //
 // # References
 //

@@ -23,20 +23,20 @@ func Example() {
 		X: points.NewDense(2, 1, []float64{-1, 1}), C: mat.NewDense(2, 1, []float64{-0.7, 0.7}),
 		Origin: model.Origin{TrueResidual: new(0.0)}, // C solves the problem with the targets AC exactly
 	}
-	s, err := interval.NewFactoredSystem(ctx, m, accel.Budget{})
+	system, err := interval.NewFactoredSystem(ctx, m, accel.Budget{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	at := &datasets.Dataset{X: points.NewDense(1, 1, []float64{0.5})}
-	p, err := m.Predict(ctx, at, nil)
+	queries := &datasets.Dataset{X: points.NewDense(1, 1, []float64{0.5})}
+	p, err := m.Predict(ctx, queries, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := interval.JackknifePlusIntervals(ctx, s, p, at, 0.6)
+	intervals, err := interval.JackknifePlusIntervals(ctx, system, p, queries, 0.6)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("f = %.3f in [%.3f, %.3f]\n", p.Value[0], v.Lo.At(0, 0), v.Hi.At(0, 0))
+	fmt.Printf("f = %.3f in [%.3f, %.3f]\n", p.Value[0], intervals.Lo.At(0, 0), intervals.Hi.At(0, 0))
 	// Output:
 	// f = 0.390 in [-1.248, 1.603]
 }

@@ -17,15 +17,15 @@ import (
 func crossKernelMatrix(k kernel.Kernel, x, z points.Points) *mat.Dense {
 	n, d := x.Dims()
 	m, _ := z.Dims()
-	a, b, out := make([]float64, n*d), make([]float64, m*d), mat.NewDense(n, m, nil)
-	points.RowsTo(x, a, d)
-	points.RowsTo(z, b, d)
+	xs, zs, cross := make([]float64, n*d), make([]float64, m*d), mat.NewDense(n, m, nil)
+	points.RowsTo(x, xs, d)
+	points.RowsTo(z, zs, d)
 	for i := range n {
 		for j := range m {
-			out.Set(i, j, k.Eval(a[i*d:(i+1)*d], b[j*d:(j+1)*d]))
+			cross.Set(i, j, k.Eval(xs[i*d:(i+1)*d], zs[j*d:(j+1)*d]))
 		}
 	}
-	return out
+	return cross
 }
 
 // inverseOf returns (K+λI)⁻¹.
@@ -36,7 +36,7 @@ func inverseOf(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *
 	return &inv
 }
 
-// fit returns the model that a dense Cholesky factorization gives.
+// fit returns the model of d with the given kernel and λ, solved by a dense Cholesky factorization.
 func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *model.Model {
 	t.Helper()
 	a := testkit.AddRidge(testkit.KernelMatrix(k, d.X), lambda)
@@ -73,11 +73,11 @@ func withoutGroupOf(d *datasets.Dataset, i int) *datasets.Dataset {
 	if d.Repeats == nil {
 		d = testkit.Must(d.GroupByRule("together", nil))
 	}
-	first := d.Grouping(nil).FirstRow
+	firstRow := d.Grouping(nil).FirstRow
 	var rows []int
-	for q := range first {
-		if first[q] != first[i] {
-			rows = append(rows, q)
+	for j := range firstRow {
+		if firstRow[j] != firstRow[i] {
+			rows = append(rows, j)
 		}
 	}
 	if d = d.Subset(rows); d.Mean != nil {
@@ -86,7 +86,7 @@ func withoutGroupOf(d *datasets.Dataset, i int) *datasets.Dataset {
 	return d
 }
 
-// withGroups returns d with groups of rows that have different features.
+// withGroups returns d in 13 or fewer groups, whose rows have different features.
 func withGroups(d *datasets.Dataset) *datasets.Dataset {
 	groups := make([]int, d.Len())
 	for i := range groups {
@@ -101,9 +101,9 @@ func withRepeats(d *datasets.Dataset) *datasets.Dataset {
 	for i := range rows {
 		rows[i] = min(i, i*i%(d.Len()-3))
 	}
-	out := *d
-	out.X = points.Gather(d.X, rows)
-	return &out
+	repeated := *d
+	repeated.X = points.Gather(d.X, rows)
+	return &repeated
 }
 
 // kernels holds one kernel of each kind that has parameters.

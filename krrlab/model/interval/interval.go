@@ -24,24 +24,24 @@ const (
 var Methods = []string{Split, Jackknife, JackknifePlus, GaussianProcess}
 
 // Guarantee summarizes the guaranteed coverage in a few words.
-func (v *Intervals) Guarantee() string {
+func (iv *Intervals) Guarantee() string {
 	switch {
-	case v.Doubt != "":
-		return fmt.Sprintf("coverage mostly near %g, not guaranteed: %s", v.Level, v.Doubt)
-	case v.Method == Split:
-		return fmt.Sprintf("covers with probability %g at least if rows are exchangeable", v.Level)
-	case v.Method == JackknifePlus:
+	case iv.Doubt != "":
+		return fmt.Sprintf("coverage mostly near %g, not guaranteed: %s", iv.Level, iv.Doubt)
+	case iv.Method == Split:
+		return fmt.Sprintf("covers with probability %g at least if rows are exchangeable", iv.Level)
+	case iv.Method == JackknifePlus:
 		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable and did not choose "+
-			"kernel, λ and scaling, mostly near %g", max(0, 2*v.Level-1), v.Level)
-	case v.Method == GaussianProcess:
+			"kernel, λ and scaling, mostly near %g", max(0, 2*iv.Level-1), iv.Level)
+	case iv.Method == GaussianProcess:
 		return fmt.Sprintf("covers with probability %g if the answers are a Gaussian process with this kernel and λ, "+
-			"which is assumed and not checked", v.Level)
+			"which is assumed and not checked", iv.Level)
 	}
-	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
+	return fmt.Sprintf("coverage mostly near %g, not guaranteed", iv.Level)
 }
 
-// doubtReason explains why scores of n rows have no guarantee: count of them fit the description. It returns "" if
-// count is 0.
+// doubtReason explains why scores of n rows have no guarantee: the description applies to count of the rows. It returns
+// "" if count is 0.
 func doubtReason(count, n int, description string) string {
 	if count == 0 {
 		return ""
@@ -50,7 +50,7 @@ func doubtReason(count, n int, description string) string {
 }
 
 // repeatDescription describes rows that are in the group of an earlier row. A group of the given kind consists of
-// copies of a row, of rows with the same features, or of the rows with one value in a group column.
+// copies of a row, of rows with the same features, or of rows with the same value in a group column.
 func repeatDescription(kind datasets.RowKind) string {
 	return map[datasets.RowKind]string{datasets.RowKindNew: "are copies of others",
 		datasets.RowKindNewFeatures: "have the features of others",
@@ -59,10 +59,10 @@ func repeatDescription(kind datasets.RowKind) string {
 
 // CalibrateSplit returns the scores for Split from a model's prediction p of the rows of d, which must not have been
 // used for training. The scores are |y−f| for each target of a regression. For classes they are max_{k≠y} f_k − f_y
-// (for two classes twice the f of the other one), or +∞ if the model does not know the label, and the maps for
-// Probabilities are added. If train is not nil, it is the data that the model was fitted to, scaled as d is. Rows of d
-// that are in a group of its rows (Dataset.Overlap) are reported in Doubt, and so are given groups of train if d is
-// another data set, as their numbers do not tell which rows belong together.
+// (for two classes, twice the decision value in favor of the other class), or +∞ if the model does not know the label,
+// and the maps for Probabilities are added. If train is not nil, it is the data that the model was fitted to, scaled as
+// d is. Rows of d that are in a group of its rows (Dataset.Overlap) are reported in Doubt, and so are given groups of
+// train if d is another data set, as their numbers do not tell which rows belong together.
 func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
@@ -88,12 +88,12 @@ func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Da
 		return sortedCalibration(Split, absolute(y), doubt), nil
 	}
 	scores, class, classIndex := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
-	for i, c := range d.Class {
-		v := math.Inf(1)
-		if class[i] = classIndex[c]; class[i] >= 0 {
-			v = -datasets.Margin(p.Decision.RawRowView(i), class[i])
+	for i, label := range d.Class {
+		score := math.Inf(1)
+		if class[i] = classIndex[label]; class[i] >= 0 {
+			score = -datasets.Margin(p.Decision.RawRowView(i), class[i])
 		}
-		scores.Set(i, 0, v)
+		scores.Set(i, 0, score)
 	}
 	return addProbabilityMaps(sortedCalibration(Split, scores, doubt), p.Decision, class), nil
 }
@@ -103,29 +103,29 @@ func CalibrateSplit(train *datasets.Dataset, p *model.Prediction, d *datasets.Da
 // a few other rows for them.
 const maxScoreChange = 0.01
 
-// IsCalibratedOn reports whether the scores c of Split are those of the rows of d with the prediction p, up to
-// rounding. Such rows do not test intervals and probabilities. It returns false for scores of other methods, and for
+// IsCalibratedOn reports whether the scores of a Split calibration are those of the rows of d with the prediction p, up
+// to rounding. Such rows do not test intervals and probabilities. It returns false for scores of other methods, and for
 // nil.
-func IsCalibratedOn(c *model.Calibration, p *model.Prediction, d *datasets.Dataset) bool {
-	if c == nil || c.Method != Split {
+func IsCalibratedOn(calibration *model.Calibration, p *model.Prediction, d *datasets.Dataset) bool {
+	if calibration == nil || calibration.Method != Split {
 		return false
 	}
 	recomputed, err := CalibrateSplit(nil, p, d)
 	if err != nil {
 		return false
 	}
-	rows, columns := c.Scores.Dims()
+	rows, columns := calibration.Scores.Dims()
 	if r, t := recomputed.Scores.Dims(); r != rows || t != columns {
 		return false
 	}
-	saved, largest := c.Scores.RawMatrix().Data, 0.0
-	for _, v := range saved {
-		if !math.IsInf(v, 0) {
-			largest = max(largest, math.Abs(v))
+	saved, largest := calibration.Scores.RawMatrix().Data, 0.0
+	for _, score := range saved {
+		if !math.IsInf(score, 0) {
+			largest = max(largest, math.Abs(score))
 		}
 	}
-	for i, v := range recomputed.Scores.RawMatrix().Data {
-		if v != saved[i] && !(math.Abs(v-saved[i]) <= maxScoreChange*largest) { // both may be infinite
+	for i, score := range recomputed.Scores.RawMatrix().Data {
+		if score != saved[i] && !(math.Abs(score-saved[i]) <= maxScoreChange*largest) { // both may be infinite
 			return false
 		}
 	}
@@ -133,13 +133,13 @@ func IsCalibratedOn(c *model.Calibration, p *model.Prediction, d *datasets.Datas
 }
 
 // CalibrateJackknife returns the scores for Jackknife, and for classes the maps for Probabilities, from the training
-// points. Each is predicted by a fit without its group (FactoredSystem.LeaveOneOut).
+// points. Each point is predicted by a fit without its group (FactoredSystem.LeaveOneOut).
 func CalibrateJackknife(s *FactoredSystem) *model.Calibration {
-	r := s.LeaveOneOut()
+	residuals := s.LeaveOneOut()
 	if s.m.Labels == nil {
-		return sortedCalibration(Jackknife, absolute(r), s.doubt)
+		return sortedCalibration(Jackknife, absolute(residuals), s.doubt)
 	}
-	n, _ := r.Dims()
+	n, _ := residuals.Dims()
 	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
 	groups := map[int]map[int]bool{} // for each class, the set of groups of its rows
 	for i := range n {
@@ -149,15 +149,15 @@ func CalibrateJackknife(s *FactoredSystem) *model.Calibration {
 		groups[class[i]][s.firstInGroup[i]] = true
 	}
 	var f mat.Dense
-	f.Sub(s.ac, r)
-	for i, c := range class {
-		v := math.Inf(1)
-		if len(groups[c]) == 1 { // a fit without this group does not know its label
+	f.Sub(s.ac, residuals)
+	for i, label := range class {
+		score := math.Inf(1)
+		if len(groups[label]) == 1 { // a fit without this group does not know the label
 			class[i] = -1
 		} else {
-			v = -datasets.Margin(f.RawRowView(i), c)
+			score = -datasets.Margin(f.RawRowView(i), label)
 		}
-		scores.Set(i, 0, v)
+		scores.Set(i, 0, score)
 	}
 	return addProbabilityMaps(sortedCalibration(Jackknife, scores, s.doubt), &f, class)
 }
@@ -171,13 +171,13 @@ func absolute(r *mat.Dense) *mat.Dense {
 // sortedCalibration returns a calibration with the scores, each column sorted in ascending order.
 func sortedCalibration(method string, scores *mat.Dense, doubt string) *model.Calibration {
 	rows, t := scores.Dims()
-	out := mat.NewDense(rows, t, nil)
+	sorted := mat.NewDense(rows, t, nil)
 	for j := range t {
-		v := mat.Col(nil, j, scores)
-		slices.Sort(v)
-		out.SetCol(j, v)
+		column := mat.Col(nil, j, scores)
+		slices.Sort(column)
+		sorted.SetCol(j, column)
 	}
-	return &model.Calibration{Method: method, Scores: out, Doubt: doubt}
+	return &model.Calibration{Method: method, Scores: sorted, Doubt: doubt}
 }
 
 // scoreRank returns the rank, counted from 1, of the score among m that bounds a new score at the level: ⌈level·(m+1)⌉.
@@ -185,64 +185,65 @@ func scoreRank(level float64, m int) (int, error) {
 	if !(level > 0 && level < 1) {
 		return 0, levelError(level)
 	}
-	k := max(1, int(math.Ceil(level*float64(m+1)-1e-9)))
-	if k > m {
+	// 1e-9 is larger than the rounding error of level·(m+1), which must not increase the rank.
+	rank := max(1, int(math.Ceil(level*float64(m+1)-1e-9)))
+	if rank > m {
 		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %.6g: want at least %.0f, or a "+
 			"lower level", m, level, math.Ceil(level/(1-level)-1e-9))
 	}
-	return k, nil
+	return rank, nil
 }
 
+// levelError returns the error for a level outside (0, 1).
 func levelError(level float64) error {
 	return fmt.Errorf("interval: level %g: want a number between 0 and 1, such as 0.9", level)
 }
 
-// Intervals contain the answers of new points at the given level. For a regression they are from Lo to Hi, m×t. For
-// classes they are Sets of label indices, ascending. The index len(Labels) stands for any label that the model does not
-// know.
+// Intervals contain the answers of new points at the given level. For a regression they are from Lo to Hi. For classes
+// they are Sets of label indices, ascending. The index len(Labels) stands for any label that the model does not know.
 type Intervals struct {
-	Method string
-	Level  float64
-	Doubt  string // reason why Method's guarantee does not hold; "" if it does
-	Lo, Hi *mat.Dense
+	Method string     // one of Methods
+	Level  float64    // stated coverage, in (0, 1)
+	Doubt  string     // reason why Method's guarantee does not hold; "" if it does
+	Lo, Hi *mat.Dense // ends of the intervals, m×t; nil for classes
 	Std    *mat.Dense // standard deviation of f, m×t, for GaussianProcess; else nil
-	Sets   [][]int
-	// Unknown is the share of the rows of the scores whose labels the model does not know.
-	Unknown float64
+	Sets   [][]int    // for each point, the label indices of its set; nil for a regression
+	// UnknownShare is the share of the rows of the scores whose labels the model does not know.
+	UnknownShare float64
 }
 
 // FromScores returns the intervals or sets of Split or Jackknife around a prediction. If the labels of too many scores
 // are unknown to the model for any set of its labels to cover at the level, each set contains all labels and the index
 // of an unknown one. FromScores returns an error if the level is not in (0, 1), or there are too few scores for it.
-func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
-	m, _ := c.Scores.Dims()
-	k, err := scoreRank(level, m)
+func FromScores(calibration *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
+	m, _ := calibration.Scores.Dims()
+	rank, err := scoreRank(level, m)
 	if err != nil {
 		return nil, err
 	}
-	q := c.Scores.RawRowView(k - 1)
+	halfWidths := calibration.Scores.RawRowView(rank - 1)
 	rows, t := p.Decision.Dims()
-	v := &Intervals{Method: c.Method, Level: level, Doubt: c.Doubt}
+	iv := &Intervals{Method: calibration.Method, Level: level, Doubt: calibration.Doubt}
 	if p.Labels == nil {
-		v.Lo, v.Hi = mat.NewDense(rows, t, nil), mat.NewDense(rows, t, nil)
-		v.Lo.Apply(func(_, j int, f float64) float64 { return f - q[j] }, p.Decision)
-		v.Hi.Apply(func(_, j int, f float64) float64 { return f + q[j] }, p.Decision)
-		return v, nil
+		iv.Lo, iv.Hi = mat.NewDense(rows, t, nil), mat.NewDense(rows, t, nil)
+		iv.Lo.Apply(func(_, j int, f float64) float64 { return f - halfWidths[j] }, p.Decision)
+		iv.Hi.Apply(func(_, j int, f float64) float64 { return f + halfWidths[j] }, p.Decision)
+		return iv, nil
 	}
-	knownScores, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), math.Inf(1))
-	v.Sets, v.Unknown = make([][]int, rows), 1-float64(knownScores)/float64(m)
-	for i := range v.Sets {
+	knownScores, _ := slices.BinarySearch(mat.Col(nil, 0, calibration.Scores), math.Inf(1))
+	iv.Sets, iv.UnknownShare = make([][]int, rows), 1-float64(knownScores)/float64(m)
+	for i := range iv.Sets {
 		f := p.Decision.RawRowView(i)
 		for j := range p.Labels {
-			if j == p.Class[i] || -datasets.Margin(f, j) <= q[0] {
-				v.Sets[i] = append(v.Sets[i], j)
+			if j == p.Class[i] || -datasets.Margin(f, j) <= halfWidths[0] {
+				iv.Sets[i] = append(iv.Sets[i], j)
 			}
 		}
-		if math.IsInf(q[0], 1) {
-			v.Sets[i] = append(v.Sets[i], len(p.Labels))
+		if math.IsInf(halfWidths[0], 1) {
+			iv.Sets[i] = append(iv.Sets[i], len(p.Labels))
 		}
 	}
-	return v, nil
+	return iv, nil
 }
 
 // JackknifePlusIntervals returns the intervals of JackknifePlus for a regression, around the prediction of the points
@@ -258,7 +259,7 @@ func JackknifePlusIntervals(ctx context.Context, s *FactoredSystem, p *model.Pre
 		return nil, fmt.Errorf("interval: jackknife+ gives intervals for regression, and the model is for " +
 			"classification: take split or jackknife")
 	}
-	k, err := scoreRank(level, n)
+	rank, err := scoreRank(level, n)
 	if err != nil {
 		return nil, err
 	}
@@ -266,30 +267,31 @@ func JackknifePlusIntervals(ctx context.Context, s *FactoredSystem, p *model.Pre
 	if err != nil {
 		return nil, err
 	}
-	rows, f := z.Len(), p.Decision
-	v := &Intervals{Method: JackknifePlus, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}
-	if v.Doubt = s.doubt; s.m.Origin.Tuned {
-		v.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
+	rows, decision := z.Len(), p.Decision
+	iv := &Intervals{Method: JackknifePlus, Level: level, Lo: mat.NewDense(rows, t, nil),
+		Hi: mat.NewDense(rows, t, nil)}
+	if iv.Doubt = s.doubt; s.m.Origin.Tuned {
+		iv.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
 	}
-	return v, s.forEachBlock(ctx, z, func(lo int, b *mat.Dense) {
-		s.factor.Backward(b)
+	return iv, s.forEachBlock(ctx, z, func(lo int, block *mat.Dense) {
+		s.factor.Backward(block)
 		low, high, groupSums := make([]float64, n), make([]float64, n), make([]float64, n)
-		for q := range b.RawMatrix().Cols {
-			remainder := 1 - mat.Sum(b.ColView(q))
+		for column := range block.RawMatrix().Cols {
+			remainder := 1 - mat.Sum(block.ColView(column))
 			for j := range t {
 				clear(groupSums)
 				for i, g := range s.firstInGroup {
-					groupSums[g] += s.residuals.At(i, j) * b.At(i, q)
+					groupSums[g] += s.residuals.At(i, j) * block.At(i, column)
 				}
 				for i, g := range s.firstInGroup {
-					prediction := f.At(lo+q, j) - s.shift.At(g, j)*remainder - groupSums[g]
-					e := math.Abs(s.residuals.At(i, j))
-					low[i], high[i] = prediction-e, prediction+e
+					prediction := decision.At(lo+column, j) - s.shift.At(g, j)*remainder - groupSums[g]
+					absResidual := math.Abs(s.residuals.At(i, j))
+					low[i], high[i] = prediction-absResidual, prediction+absResidual
 				}
 				slices.Sort(low)
 				slices.Sort(high)
-				v.Lo.Set(lo+q, j, low[n-k]) // rank n+1−k = ⌊α(n+1)⌋
-				v.Hi.Set(lo+q, j, high[k-1])
+				iv.Lo.Set(lo+column, j, low[n-rank]) // rank n+1−k = ⌊α(n+1)⌋
+				iv.Hi.Set(lo+column, j, high[rank-1])
 			}
 		}
 	})
@@ -297,29 +299,29 @@ func JackknifePlusIntervals(ctx context.Context, s *FactoredSystem, p *model.Pre
 
 // Coverage returns the share of the rows of d whose answers are in their intervals or sets. For several targets it is
 // the mean of their shares.
-func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
+func (iv *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
 	covered := 0
-	if v.Sets != nil {
+	if iv.Sets != nil {
 		classIndex := d.ClassIn(p.Labels)
-		for i, set := range v.Sets {
-			c := classIndex[d.Class[i]]
-			if c < 0 {
-				c = len(p.Labels)
+		for i, set := range iv.Sets {
+			label := classIndex[d.Class[i]]
+			if label < 0 {
+				label = len(p.Labels)
 			}
-			if slices.Contains(set, c) {
+			if slices.Contains(set, label) {
 				covered++
 			}
 		}
-		return float64(covered) / float64(len(v.Sets))
+		return float64(covered) / float64(len(iv.Sets))
 	}
 	y, err := datasets.Coding{}.EncodeForFit(d)
 	if err != nil {
 		return math.NaN()
 	}
-	rows, t := v.Lo.Dims()
+	rows, t := iv.Lo.Dims()
 	for i := range rows {
 		for j := range t {
-			if a := y.At(i, j); v.Lo.At(i, j) <= a && a <= v.Hi.At(i, j) {
+			if answer := y.At(i, j); iv.Lo.At(i, j) <= answer && answer <= iv.Hi.At(i, j) {
 				covered++
 			}
 		}

@@ -25,24 +25,27 @@ func TestJackknifePlus(t *testing.T) {
 	d, test := datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
 	for _, k := range kernels {
 		inv := inverseOf(t, k, d.X, lambda)
-		b := crossKernelMatrix(k, d.X, test.X)
-		var w, f mat.Dense
-		w.Mul(inv, b)
+		cross := crossKernelMatrix(k, d.X, test.X)
+		var weights, decision mat.Dense
+		weights.Mul(inv, cross)
 		m := fit(t, d, k, lambda)
-		f.Mul(b.T(), m.C)
-		v := testkit.Must(JackknifePlusIntervals(t.Context(), newSystem(t, m), predict(t, m, test), test, level))
+		decision.Mul(cross.T(), m.C)
+		intervals := testkit.Must(JackknifePlusIntervals(t.Context(), newSystem(t, m), predict(t, m, test), test,
+			level))
 		lowEnds, highEnds := make([]float64, n), make([]float64, n) // of the fits without one row
-		for q := range test.Len() {
+		for row := range test.Len() {
 			for i := range n {
 				r := m.C.At(i, 0) / inv.At(i, i)
-				prediction := f.At(q, 0) - r*w.At(i, q)
+				prediction := decision.At(row, 0) - r*weights.At(i, row)
 				lowEnds[i], highEnds[i] = prediction-math.Abs(r), prediction+math.Abs(r)
 			}
 			slices.Sort(lowEnds)
 			slices.Sort(highEnds)
-			// ⌊0.1·301⌋ = 30 and ⌈0.9·301⌉ = 271; rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z)
-			if !(math.Abs(v.Lo.At(q, 0)-lowEnds[29]) <= 1e-6 && math.Abs(v.Hi.At(q, 0)-highEnds[270]) <= 1e-6) {
-				t.Fatalf("%v, row %d: [%g, %g], want [%g, %g]", k, q, v.Lo.At(q, 0), v.Hi.At(q, 0), lowEnds[29],
+			// The ranks are ⌊0.1·301⌋ = 30 and ⌈0.9·301⌉ = 271. The rounding error of A⁻¹k_z is about u·κ ≈ 1e-11.
+			if !(math.Abs(intervals.Lo.At(row, 0)-lowEnds[29]) <= 1e-6 &&
+				math.Abs(intervals.Hi.At(row, 0)-highEnds[270]) <= 1e-6) {
+				t.Fatalf("%v, row %d: [%g, %g], want [%g, %g]", k, row, intervals.Lo.At(row, 0),
+					intervals.Hi.At(row, 0), lowEnds[29],
 					highEnds[270])
 			}
 		}
@@ -64,44 +67,46 @@ func TestLeaveOneOut(t *testing.T) {
 		"groups":        withGroups(different).Center(),
 		"repeats apart": testkit.Must(withRepeats(different).GroupByRule("apart", nil))} {
 		m := fit(t, d, k, lambda)
-		s := newSystem(t, m)
-		r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
+		system := newSystem(t, m)
+		residuals, want := system.LeaveOneOut(), mat.NewDense(n, 1, nil)
 		low, high := make([][]float64, test.Len()), make([][]float64, test.Len())
 		for i := range n {
 			refit := fit(t, withoutGroupOf(d, i), k, lambda)
-			e := d.Target[i] - predict(t, refit, d.Subset([]int{i})).Value[0]
-			want.Set(i, 0, e)
-			for q, f := range predict(t, refit, test).Value {
-				low[q], high[q] = append(low[q], f-math.Abs(e)), append(high[q], f+math.Abs(e))
+			residual := d.Target[i] - predict(t, refit, d.Subset([]int{i})).Value[0]
+			want.Set(i, 0, residual)
+			for row, f := range predict(t, refit, test).Value {
+				low[row], high[row] = append(low[row], f-math.Abs(residual)), append(high[row], f+math.Abs(residual))
 			}
 		}
-		if e := testkit.RelativeDifference(r, want); !(e < 1e-9) {
+		if e := testkit.RelativeDifference(residuals, want); !(e < 1e-9) {
 			t.Errorf("%s: residuals differ by %g from those of fits without a row", name, e)
 		}
-		v, err := JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level)
+		intervals, err := JackknifePlusIntervals(t.Context(), system, predict(t, m, test), test, level)
 		testkit.OK(t, err)
-		for q := range low {
-			slices.Sort(low[q])
-			slices.Sort(high[q])
-			// α(n+1) = 8.2: the 8th smallest, and by ⌈0.8·41⌉ = 33 the 33rd
-			if math.Abs(v.Lo.At(q, 0)-low[q][7]) > 1e-9 || math.Abs(v.Hi.At(q, 0)-high[q][32]) > 1e-9 {
-				t.Fatalf("%s, row %d: [%g, %g], want [%g, %g]", name, q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[q][7],
-					high[q][32])
+		for row := range low {
+			slices.Sort(low[row])
+			slices.Sort(high[row])
+			// The ranks are ⌊α(n+1)⌋ = ⌊8.2⌋ = 8 and ⌈0.8·41⌉ = 33.
+			if math.Abs(intervals.Lo.At(row, 0)-low[row][7]) > 1e-9 ||
+				math.Abs(intervals.Hi.At(row, 0)-high[row][32]) > 1e-9 {
+				t.Fatalf("%s, row %d: [%g, %g], want [%g, %g]", name, row, intervals.Lo.At(row, 0),
+					intervals.Hi.At(row, 0), low[row][7],
+					high[row][32])
 			}
 		}
 		repeats := name == "repeats" || name == "centered repeats"
-		if strings.Contains(v.Guarantee(), "not guaranteed") != (repeats || name == "groups") ||
-			repeats != strings.Contains(v.Guarantee(), "of 40 rows have the features of others") {
-			t.Errorf("%s: the guarantee is %q", name, v.Guarantee())
+		if strings.Contains(intervals.Guarantee(), "not guaranteed") != (repeats || name == "groups") ||
+			repeats != strings.Contains(intervals.Guarantee(), "of 40 rows have the features of others") {
+			t.Errorf("%s: the guarantee is %q", name, intervals.Guarantee())
 		}
 		m.Origin.Tuned = true
-		v = testkit.Must(JackknifePlusIntervals(t.Context(), s, predict(t, m, test), test, level))
-		testkit.Contains(t, v.Guarantee(), "not guaranteed")
+		intervals = testkit.Must(JackknifePlusIntervals(t.Context(), system, predict(t, m, test), test, level))
+		testkit.Contains(t, intervals.Guarantee(), "not guaranteed")
 	}
 	for _, classes := range []int{2, 4} {
 		d := withRepeats(datasets.SyntheticClasses(n, 2, classes, 0.1, 1))
-		s := newSystem(t, fit(t, d, k, lambda))
-		c := CalibrateJackknife(s)
+		system := newSystem(t, fit(t, d, k, lambda))
+		calibration := CalibrateJackknife(system)
 		var scores []float64
 		for i := range n {
 			others := withoutGroupOf(d, i)
@@ -119,7 +124,7 @@ func TestLeaveOneOut(t *testing.T) {
 			scores = append(scores, slices.Max(f)-answerValue)
 		}
 		slices.Sort(scores)
-		if got := mat.Col(nil, 0, c.Scores); !slices.EqualFunc(got, scores,
+		if got := mat.Col(nil, 0, calibration.Scores); !slices.EqualFunc(got, scores,
 			func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-9 }) {
 			t.Errorf("%d classes: scores %.4g, want %.4g", classes, got, scores)
 		}
@@ -134,10 +139,10 @@ func TestQuantilesOfScores(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X,
 		Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
 	c := testkit.Must(CalibrateSplit(nil, p, d)) // |y−f| = 1 2 3 4 5 6 7 8 9
-	for level, q := range map[float64]float64{0.9: 9, 0.85: 9, 0.8: 8, 0.5: 5, 0.01: 1} {
+	for level, halfWidth := range map[float64]float64{0.9: 9, 0.85: 9, 0.8: 8, 0.5: 5, 0.01: 1} {
 		v, err := FromScores(c, p, level)
-		if err != nil || v.Lo.At(3, 0) != 4-q || v.Hi.At(3, 0) != 4+q || v.Method != Split {
-			t.Errorf("level %g: %v, error %v, want ±%g", level, v, err, q)
+		if err != nil || v.Lo.At(3, 0) != 4-halfWidth || v.Hi.At(3, 0) != 4+halfWidth || v.Method != Split {
+			t.Errorf("level %g: %v, error %v, want ±%g", level, v, err, halfWidth)
 		}
 	}
 	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at " +
@@ -153,12 +158,12 @@ func TestQuantilesOfScores(t *testing.T) {
 		!math.IsInf(c.Scores.At(1, 0), 1) {
 		t.Errorf("scores %+v of a known and an unknown label, error %v; want 0.5 and +Inf", c, err)
 	}
-	for _, e := range []struct {
-		q    float64
-		sets string // the labels of the sets of both rows if all scores are q
+	for _, c := range []struct {
+		score float64
+		sets  string // the labels of the sets of both rows if all scores are equal to score
 	}{{-3, "a b"}, {-0.01, "a b"}, {0.1, "a bc"}, {0.5, "ab bc"}, {2, "abc abc"}} {
-		c := &model.Calibration{Method: Split, Scores: mat.NewDense(2, 1, []float64{e.q, e.q})}
-		v := testkit.Must(FromScores(c, three, 0.5))
+		calibration := &model.Calibration{Method: Split, Scores: mat.NewDense(2, 1, []float64{c.score, c.score})}
+		v := testkit.Must(FromScores(calibration, three, 0.5))
 		var sets []string
 		for _, set := range v.Sets {
 			labels := ""
@@ -167,7 +172,7 @@ func TestQuantilesOfScores(t *testing.T) {
 			}
 			sets = append(sets, labels)
 		}
-		testkit.Equal(t, strings.Join(sets, " "), e.sets, e.q)
+		testkit.Equal(t, strings.Join(sets, " "), c.sets, c.score)
 	}
 }
 
@@ -182,7 +187,8 @@ func TestUnknownLabels(t *testing.T) {
 	}
 	v := testkit.Must(FromScores(c, p, 0.71))
 	newLabel := &datasets.Dataset{Task: datasets.Classification, Class: []int{0}, Labels: []string{"new"}}
-	if !slices.Equal(v.Sets[0], []int{0, 1, 2}) || v.Coverage(p, newLabel) != 1 || math.Abs(v.Unknown-2.0/9) > 1e-15 {
+	if !slices.Equal(v.Sets[0], []int{0, 1, 2}) || v.Coverage(p, newLabel) != 1 ||
+		math.Abs(v.UnknownShare-2.0/9) > 1e-15 {
 		t.Errorf("level 0.71: %v, want a set of both labels and an unknown one, and 2 of 9 unknown", v)
 	}
 }
@@ -193,8 +199,8 @@ func TestRefusals(t *testing.T) {
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), m, accel.Budget{Limit: 100})),
 		"of 30 points would take 7.2 kB of memory, and 100 B of 100 B are free")
-	s := newSystem(t, m)
-	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, m, d),
+	system := newSystem(t, m)
+	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), system, predict(t, m, d),
 		datasets.SyntheticRegression(3, 5, 0, 1), 0.9)), "points have 5 features, the model was fitted on 2")
 	singular := *m
 	singular.Kernel, singular.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
@@ -203,10 +209,11 @@ func TestRefusals(t *testing.T) {
 	weighted.Weighted = true
 	testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), &weighted, accel.Budget{})), "weights")
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
-	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
-	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), s, predict(t, c, classes), classes, 0.9)),
+	classifier := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
+	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), system, predict(t, classifier, classes), classes,
+		0.9)),
 		"take split or jackknife")
-	if _, err := CalibrateSplit(nil, predict(t, c, classes), d); err == nil {
+	if _, err := CalibrateSplit(nil, predict(t, classifier, classes), d); err == nil {
 		t.Error("the numbers of a regression calibrate predicted classes")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -223,24 +230,24 @@ func meanCoverage(t *testing.T, d *datasets.Dataset, n, calibrationRows, splits 
 	for _, method := range Methods {
 		mean[method] = make([]float64, len(levels))
 	}
-	for q := range splits {
-		perm := rng.New(7).Sub("split", uint64(q)).Perm(d.Len())
+	for split := range splits {
+		perm := rng.New(7).Sub("split", uint64(split)).Perm(d.Len())
 		train, calibration, test := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrationRows]),
 			d.Subset(perm[n+calibrationRows:min(d.Len(), n+calibrationRows+2000)])
 		train, test, err := datasets.Scale("standard", train, test)
 		testkit.OK(t, err)
 		m := fit(t, train, k, lambda)
 		p, s := predict(t, m, test), newSystem(t, m)
-		c := testkit.Must(CalibrateSplit(nil, predict(t, m, calibration), calibration))
-		for l, level := range levels {
-			add := func(v *Intervals, err error) {
+		calibrated := testkit.Must(CalibrateSplit(nil, predict(t, m, calibration), calibration))
+		for levelIndex, level := range levels {
+			addCoverage := func(v *Intervals, err error) {
 				testkit.OK(t, err)
-				mean[v.Method][l] += v.Coverage(p, test) / float64(splits)
+				mean[v.Method][levelIndex] += v.Coverage(p, test) / float64(splits)
 			}
-			add(FromScores(c, p, level))
-			add(FromScores(CalibrateJackknife(s), p, level))
+			addCoverage(FromScores(calibrated, p, level))
+			addCoverage(FromScores(CalibrateJackknife(s), p, level))
 			if d.Task == datasets.Regression {
-				add(JackknifePlusIntervals(t.Context(), s, p, test, level))
+				addCoverage(JackknifePlusIntervals(t.Context(), s, p, test, level))
 			}
 		}
 	}

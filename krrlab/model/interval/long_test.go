@@ -27,8 +27,8 @@ func TestCoverageOfData(t *testing.T) {
 		got := meanCoverage(t, pair.Train, 1000, 1000, 5, kernel.Gaussian{Sigma: c.sigma}, c.lambda, levels...)
 		for _, method := range methods {
 			t.Logf("%s, %s: %.3f", c.name, method, got[method])
-			for l, share := range got[method] {
-				testkit.Near(t, share, levels[l], 0.02, c.name, method, 100*share, 100*levels[l])
+			for j, share := range got[method] {
+				testkit.Near(t, share, levels[j], 0.02, c.name, method, 100*share, 100*levels[j])
 			}
 		}
 	}

@@ -19,19 +19,20 @@ const outlierError = 1e-13
 
 // seriesWithoutOutliers returns a Fourier series for the points of m and the rows of z that are no outliers, and the
 // indices of these rows. An outlier is so far from the box of the points of m that k_zᵀA⁻¹k_z is at most outlierError:
-// with the bound κ of the kernel at that distance, it is at most κ²·Σw_i/λ. seriesWithoutOutliers returns nil if there
-// are no outliers, if the kernel has no such bound, or if there is no series with fewer modes than m has points.
+// with the bound κ of the kernel at that distance, k_zᵀA⁻¹k_z is at most κ²·Σw_i/λ, where w_i are the weights of the
+// rows of the fit (1 if there are none). seriesWithoutOutliers returns nil if there are no outliers, if the kernel has
+// no such bound, or if there is no series with fewer modes than m has points.
 func seriesWithoutOutliers(m *model.Model, z points.Points) (*fourier.Series, []int) {
 	radius := outlierDistance(m)
 	low, high := datasets.FeatureRanges(m.X)
 	rows, d := z.Dims()
-	point, inliers := make([]float64, d), []int{}
+	point, excess, inliers := make([]float64, d), make([]float64, d), []int{}
 	for i := range rows {
 		z.RowTo(point, i)
-		for a, v := range point { // the part of the distance to the box along axis a
-			point[a] = max(low[a]-v, v-high[a], 0)
+		for a, v := range point { // excess[a] is the distance to the box along axis a
+			excess[a] = max(low[a]-v, v-high[a], 0)
 		}
-		if floats.Norm(point, 2) < radius {
+		if floats.Norm(excess, 2) < radius {
 			inliers = append(inliers, i)
 		}
 	}
@@ -42,11 +43,11 @@ func seriesWithoutOutliers(m *model.Model, z points.Points) (*fourier.Series, []
 	if len(inliers) > 0 {
 		sets = append(sets, points.Gather(z, inliers))
 	}
-	s, err := stage.NewSeries(m.Kernel, sets...)
-	if n, _, _ := m.Dims(); err != nil || s.Modes() >= n {
+	series, err := stage.NewSeries(m.Kernel, sets...)
+	if n, _, _ := m.Dims(); err != nil || series.Modes() >= n {
 		return nil, nil
 	}
-	return s, inliers
+	return series, inliers
 }
 
 // outlierDistance returns the distance from the box of the points of m from which on a point is an outlier, or +Inf if

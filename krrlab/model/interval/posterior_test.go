@@ -24,10 +24,10 @@ import (
 func denseVariances(t *testing.T, m *model.Model, z points.Points) (variances, tau []float64) {
 	inv, cross := inverseOf(t, m.Kernel, m.X, m.Lambda), crossKernelMatrix(m.Kernel, m.X, z)
 	n, _, columns := m.Dims()
-	var w mat.Dense
-	w.Mul(inv, cross)
-	for i, v := range kernel.Diag(m.Kernel, z) {
-		variances = append(variances, v-mat.Dot(cross.ColView(i), w.ColView(i)))
+	var solved mat.Dense
+	solved.Mul(inv, cross)
+	for i, prior := range kernel.Diag(m.Kernel, z) {
+		variances = append(variances, prior-mat.Dot(cross.ColView(i), solved.ColView(i)))
 	}
 	for j := range columns {
 		sum := 0.0
@@ -45,8 +45,8 @@ func denseVariances(t *testing.T, m *model.Model, z points.Points) (variances, t
 func TestPosterior(t *testing.T) {
 	for name, c := range map[string]struct {
 		k      kernel.Kernel
-		n, d   int
-		series bool
+		n, d   int  // number and dimension of the points
+		series bool // whether a Fourier series must be used
 	}{
 		"one dimension":    {kernel.Gaussian{Sigma: 0.5}, 200, 1, true},
 		"two dimensions":   {kernel.Gaussian{Sigma: 2}, 400, 2, true},
@@ -71,29 +71,30 @@ func TestPosterior(t *testing.T) {
 				m.C, m.Targets = both, []string{"a", "b"}
 			}
 			p := predict(t, m, test)
-			o := testkit.Must(NewPosterior(t.Context(), m, p, test, accel.Budget{}))
-			if (o.Modes > 0) != c.series {
-				t.Errorf("%s: %d modes of a Fourier series, want a series: %t", name, o.Modes, c.series)
+			posterior := testkit.Must(NewPosterior(t.Context(), m, p, test, accel.Budget{}))
+			if (posterior.Modes > 0) != c.series {
+				t.Errorf("%s: %d modes of a Fourier series, want a series: %t", name, posterior.Modes, c.series)
 			}
 			variances, tau := denseVariances(t, m, test.X)
 			// A rounding error of 1e-14·n/λ of a variance may change a standard deviation by this much.
 			const rounding = 1e-7
 			for j, scale := range tau {
-				if e := math.Abs(o.Noise[j] - math.Sqrt(lambda)*scale); !(e < 1e-8*scale) {
-					t.Errorf("%s: noise %g, want %g", name, o.Noise[j], math.Sqrt(lambda)*scale)
+				if e := math.Abs(posterior.Noise[j] - math.Sqrt(lambda)*scale); !(e < 1e-8*scale) {
+					t.Errorf("%s: noise %g, want %g", name, posterior.Noise[j], math.Sqrt(lambda)*scale)
 				}
 				for i, v := range variances {
-					if e := math.Abs(o.Std.At(i, j) - scale*math.Sqrt(v)); !(e <= o.TruncationError+rounding*scale) ||
-						o.TruncationError > 1e-3*scale {
-						t.Errorf("%s: std %g, want %g within %g", name, o.Std.At(i, j), scale*math.Sqrt(v),
-							o.TruncationError)
+					e, tolerance := math.Abs(posterior.Std.At(i, j)-scale*math.Sqrt(v)), rounding*scale
+					if !(e <= posterior.TruncationError+tolerance) ||
+						posterior.TruncationError > 1e-3*scale {
+						t.Errorf("%s: std %g, want %g within %g", name, posterior.Std.At(i, j), scale*math.Sqrt(v),
+							posterior.TruncationError)
 					}
 				}
 			}
-			v := testkit.Must(o.Intervals(0.9))
-			half := distuv.UnitNormal.Quantile(0.95) * math.Hypot(o.Noise[0], o.Std.At(3, 0))
-			testkit.Near(t, v.Hi.At(3, 0), p.Value[3]+half, 1e-9, name, "upper end")
-			testkit.Near(t, v.Lo.At(3, 0), p.Value[3]-half, 1e-9, name, "lower end")
+			v := testkit.Must(posterior.Intervals(0.9))
+			halfWidth := distuv.UnitNormal.Quantile(0.95) * math.Hypot(posterior.Noise[0], posterior.Std.At(3, 0))
+			testkit.Near(t, v.Hi.At(3, 0), p.Value[3]+halfWidth, 1e-9, name, "upper end")
+			testkit.Near(t, v.Lo.At(3, 0), p.Value[3]-halfWidth, 1e-9, name, "lower end")
 			testkit.Contains(t, v.Guarantee(), "are a Gaussian process", "assumed and not checked")
 		}
 	}
@@ -116,17 +117,19 @@ func TestPosteriorOutliers(t *testing.T) {
 		}
 		for _, rows := range [][]int{{0, 1, 2, 3, 4, 8, 13, 17, 18}, {8, 13}} {
 			some := test.Subset(rows)
-			o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, some), some, accel.Budget{}))
-			if o.Modes == 0 {
+			posterior := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, some), some, accel.Budget{}))
+			if posterior.Modes == 0 {
 				t.Errorf("%s: no Fourier series", name)
 			}
 			variances, tau := denseVariances(t, m, some.X)
 			for i, v := range variances {
-				if e := math.Abs(o.Std.At(i, 0) - tau[0]*math.Sqrt(v)); !(e <= o.TruncationError+1e-7*tau[0]) {
-					t.Errorf("%s: std %g of row %d, want %g", name, o.Std.At(i, 0), rows[i], tau[0]*math.Sqrt(v))
+				e := math.Abs(posterior.Std.At(i, 0) - tau[0]*math.Sqrt(v))
+				if !(e <= posterior.TruncationError+1e-7*tau[0]) {
+					t.Errorf("%s: std %g of row %d, want %g", name, posterior.Std.At(i, 0), rows[i],
+						tau[0]*math.Sqrt(v))
 				}
 			}
-			testkit.Fails(t, testkit.ErrOf(o.Samples(t.Context(), 0, 1, 1)), "too far from those of the fit")
+			testkit.Fails(t, testkit.ErrOf(posterior.Samples(t.Context(), 0, 1, 1)), "too far from those of the fit")
 		}
 	}
 }
@@ -158,11 +161,11 @@ func TestOutlierDistance(t *testing.T) {
 func TestPosteriorWeights(t *testing.T) {
 	for _, c := range []struct {
 		k      kernel.Kernel
-		n      int
-		series bool
+		n      int  // number of points
+		series bool // whether a Fourier series must be used
 	}{{kernel.Gaussian{Sigma: 0.5}, 200, true}, {kernel.Matern32{Sigma: 1}, 60, false}} {
 		const lambda = 0.1
-		d, at := datasets.SyntheticRegression(c.n, 1, 0.1, 1), datasets.SyntheticRegression(30, 1, 0.1, 2)
+		d, queries := datasets.SyntheticRegression(c.n, 1, 0.1, 1), datasets.SyntheticRegression(30, 1, 0.1, 2)
 		d.Mean = nil
 		var rows []int
 		weights := make([]float64, c.n)
@@ -174,8 +177,8 @@ func TestPosteriorWeights(t *testing.T) {
 		m := fit(t, d, c.k, lambda)
 		m.Weighted, m.Weights = true, weights
 		m.C.Zero()
-		for p, i := range rows {
-			m.C.Set(i, 0, m.C.At(i, 0)+repeated.C.At(p, 0))
+		for copied, i := range rows {
+			m.C.Set(i, 0, m.C.At(i, 0)+repeated.C.At(copied, 0))
 		}
 		a := testkit.KernelMatrix(c.k, d.X)
 		for i, w := range weights {
@@ -187,22 +190,24 @@ func TestPosteriorWeights(t *testing.T) {
 		for i := range c.n {
 			sum += m.C.At(i, 0) * m.C.At(i, 0) / inverse.At(i, i)
 		}
-		got := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))
-		want := testkit.Must(NewPosterior(t.Context(), repeated, predict(t, repeated, at), at, accel.Budget{}))
+		got := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, queries), queries, accel.Budget{}))
+		want := testkit.Must(NewPosterior(t.Context(), repeated, predict(t, repeated, queries), queries,
+			accel.Budget{}))
 		if noise := math.Sqrt(lambda * sum / float64(c.n)); !(math.Abs(got.Noise[0]-noise) < 1e-8*noise) ||
 			(got.Modes > 0) != c.series {
 			t.Errorf("%v: noise %g, want %g; %d modes", c.k, got.Noise[0], noise, got.Modes)
 		}
 		for i := range 30 {
-			if a, b := got.Std.At(i, 0)/got.Noise[0], want.Std.At(i, 0)/want.Noise[0]; !(math.Abs(a-b) < 1e-6*b) {
-				t.Errorf("%v: std ÷ noise %g, want %g", c.k, a, b)
+			gotRatio, wantRatio := got.Std.At(i, 0)/got.Noise[0], want.Std.At(i, 0)/want.Noise[0]
+			if !(math.Abs(gotRatio-wantRatio) < 1e-6*wantRatio) {
+				t.Errorf("%v: std ÷ noise %g, want %g", c.k, gotRatio, wantRatio)
 			}
 		}
 		testkit.Fails(t, testkit.ErrOf(NewFactoredSystem(t.Context(), m, accel.Budget{})),
 			"or for a regression the posterior")
 		m.C.Scale(1.5, m.C)
 		m.Origin.TrueResidual = new(0.5)
-		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{})),
+		testkit.Fails(t, testkit.ErrOf(NewPosterior(t.Context(), m, predict(t, m, queries), queries, accel.Budget{})),
 			"too far from the solution")
 	}
 }
@@ -210,18 +215,19 @@ func TestPosteriorWeights(t *testing.T) {
 // TestPosteriorOfConstantTarget checks a constant target, whose coefficients are 0 after centering. Its noise, standard
 // deviations and truncation error must be 0 and not NaN.
 func TestPosteriorOfConstantTarget(t *testing.T) {
-	d, at := datasets.SyntheticRegression(200, 1, 0.1, 1), datasets.SyntheticRegression(5, 1, 0.1, 2)
+	d, queries := datasets.SyntheticRegression(200, 1, 0.1, 1), datasets.SyntheticRegression(5, 1, 0.1, 2)
 	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, 0.1)
 	m.C.Zero()
 	m.Mean, m.Origin.TrueResidual = []float64{7}, new(float64)
-	p := predict(t, m, at)
-	o := testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
-	v := testkit.Must(o.Intervals(0.9))
-	for i := range at.Len() {
-		if o.Modes == 0 || o.Noise[0] != 0 || o.Std.At(i, 0) != 0 || o.TruncationError != 0 || v.Lo.At(i, 0) != 7 ||
+	p := predict(t, m, queries)
+	posterior := testkit.Must(NewPosterior(t.Context(), m, p, queries, accel.Budget{}))
+	v := testkit.Must(posterior.Intervals(0.9))
+	for i := range queries.Len() {
+		if posterior.Modes == 0 || posterior.Noise[0] != 0 || posterior.Std.At(i, 0) != 0 ||
+			posterior.TruncationError != 0 || v.Lo.At(i, 0) != 7 ||
 			v.Hi.At(i, 0) != 7 {
-			t.Fatalf("%d modes, noise %g, standard deviation %g ± %g, interval [%g, %g]; want [7, 7]", o.Modes,
-				o.Noise[0], o.Std.At(i, 0), o.TruncationError, v.Lo.At(i, 0), v.Hi.At(i, 0))
+			t.Fatalf("%d modes, noise %g, standard deviation %g ± %g, interval [%g, %g]; want [7, 7]", posterior.Modes,
+				posterior.Noise[0], posterior.Std.At(i, 0), posterior.TruncationError, v.Lo.At(i, 0), v.Hi.At(i, 0))
 		}
 	}
 }
@@ -232,14 +238,14 @@ func TestTruncationError(t *testing.T) {
 	const n, lambda = 100, 0.5
 	d := datasets.SyntheticRegression(n, 1, 0.1, 1)
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, lambda)
-	at := datasets.SyntheticRegression(30, 1, 0.1, 2)
+	queries := datasets.SyntheticRegression(30, 1, 0.1, 2)
 	const amplitude = 1e-4
 	perturbedModel := *m
 	perturbedModel.Kernel = kernel.Func{F: func(x, z []float64) float64 {
 		return m.Kernel.Eval(x, z) + amplitude*math.Cos(3*(x[0]-z[0]))
 	}}
-	exact, _ := denseVariances(t, m, at.X)
-	perturbed, _ := denseVariances(t, &perturbedModel, at.X)
+	exact, _ := denseVariances(t, m, queries.X)
+	perturbed, _ := denseVariances(t, &perturbedModel, queries.X)
 	for i, v := range exact {
 		e, limit := math.Abs(perturbed[i]-v), truncationError(perturbed[i], lambda, n, amplitude)
 		if !(e <= limit) || e < limit/1000 {
@@ -255,9 +261,9 @@ func TestPosteriorCoverage(t *testing.T) {
 	const n, tests, lambda, tau, level = 300, 200, 0.05, 3.0, 0.8
 	k, inside, total, noise := kernel.Gaussian{Sigma: 0.4}, 0, 0, 0.0
 	for seed := range uint64(4) {
-		g := rng.New(seed)
+		random := rng.New(seed)
 		x := points.NewDense(n+tests, 2, nil)
-		g.Normals(x.Data, 0)
+		random.Normals(x.Data, 0)
 		all := &datasets.Dataset{X: x, Target: make([]float64, n+tests)}
 		var chol mat.Cholesky
 		if !chol.Factorize(testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)) {
@@ -266,17 +272,17 @@ func TestPosteriorCoverage(t *testing.T) {
 		var lower mat.TriDense
 		chol.LTo(&lower)
 		normals := make([]float64, n+tests)
-		g.Sub("answers").Normals(normals, 0)
+		random.Sub("answers").Normals(normals, 0)
 		y := mat.NewVecDense(n+tests, all.Target)
 		y.MulVec(&lower, mat.NewVecDense(n+tests, normals))
 		y.ScaleVec(tau, y)
 		train, test := all.Slice(0, n), all.Slice(n, n+tests)
 		m := fit(t, train, k, lambda)
-		o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, test), test, accel.Budget{}))
-		v := testkit.Must(o.Intervals(level))
-		inside += int(math.Round(v.Coverage(o.prediction, test) * tests))
+		posterior := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, test), test, accel.Budget{}))
+		v := testkit.Must(posterior.Intervals(level))
+		inside += int(math.Round(v.Coverage(posterior.prediction, test) * tests))
 		total += tests
-		noise += o.Noise[0] / 4
+		noise += posterior.Noise[0] / 4
 	}
 	// Three standard deviations of the share of independent answers are 0.042.
 	testkit.Near(t, float64(inside)/float64(total), level, 0.06, "share of covered answers")
@@ -288,45 +294,46 @@ func TestPosteriorCoverage(t *testing.T) {
 // and the same bits for the same seed. Kernels without a Fourier series are refused.
 func TestPosteriorSamples(t *testing.T) {
 	const n, lambda, count = 150, 0.1, 20_000
-	d, at := datasets.SyntheticRegression(n, 1, 0.3, 1), datasets.SyntheticRegression(4, 1, 0.3, 2)
+	d, queries := datasets.SyntheticRegression(n, 1, 0.3, 1), datasets.SyntheticRegression(4, 1, 0.3, 2)
 	m := fit(t, d, kernel.Gaussian{Sigma: 0.5}, lambda)
-	p := predict(t, m, at)
-	o := testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
-	s := testkit.Must(o.Samples(t.Context(), 0, count, 1))
-	cross := crossKernelMatrix(m.Kernel, m.X, at.X)
-	var w, reduction mat.Dense
-	w.Mul(inverseOf(t, m.Kernel, m.X, lambda), cross)
-	reduction.Mul(cross.T(), &w)
-	prior, scale := crossKernelMatrix(m.Kernel, at.X, at.X), o.Noise[0]*o.Noise[0]/lambda
-	for i := range at.Len() {
-		mean := mat.Sum(s.RowView(i)) / count
-		if !(math.Abs(mean-p.Value[i]) < 4*o.Std.At(i, 0)/math.Sqrt(count)) {
+	p := predict(t, m, queries)
+	posterior := testkit.Must(NewPosterior(t.Context(), m, p, queries, accel.Budget{}))
+	samples := testkit.Must(posterior.Samples(t.Context(), 0, count, 1))
+	cross := crossKernelMatrix(m.Kernel, m.X, queries.X)
+	var solved, reduction mat.Dense
+	solved.Mul(inverseOf(t, m.Kernel, m.X, lambda), cross)
+	reduction.Mul(cross.T(), &solved)
+	prior, scale := crossKernelMatrix(m.Kernel, queries.X, queries.X), posterior.Noise[0]*posterior.Noise[0]/lambda
+	for i := range queries.Len() {
+		mean := mat.Sum(samples.RowView(i)) / count
+		if !(math.Abs(mean-p.Value[i]) < 4*posterior.Std.At(i, 0)/math.Sqrt(count)) {
 			t.Errorf("the samples at point %d have the mean %g, want %g", i, mean, p.Value[i])
 		}
-		for j := range at.Len() {
+		for j := range queries.Len() {
 			covariance := 0.0
 			for c := range count {
-				covariance += (s.At(i, c) - p.Value[i]) * (s.At(j, c) - p.Value[j]) / count
+				covariance += (samples.At(i, c) - p.Value[i]) * (samples.At(j, c) - p.Value[j]) / count
 			}
 			want := scale * (prior.At(i, j) - reduction.At(i, j))
-			if e := math.Abs(covariance - want); !(e < 6*o.Std.At(i, 0)*o.Std.At(j, 0)/math.Sqrt(count)) {
+			tolerance := 6 * posterior.Std.At(i, 0) * posterior.Std.At(j, 0) / math.Sqrt(count)
+			if !(math.Abs(covariance-want) < tolerance) {
 				t.Errorf("the samples at points %d and %d have the covariance %g, want %g", i, j, covariance, want)
 			}
 		}
 	}
-	if again := testkit.Must(o.Samples(t.Context(), 0, count, 1)); !mat.Equal(again, s) {
+	if again := testkit.Must(posterior.Samples(t.Context(), 0, count, 1)); !mat.Equal(again, samples) {
 		t.Error("samples of the same seed have other bits")
 	}
 	m = fit(t, d, kernel.Laplacian{Sigma: 1}, lambda)
-	o = testkit.Must(NewPosterior(t.Context(), m, p, at, accel.Budget{}))
-	testkit.Fails(t, testkit.ErrOf(o.Samples(t.Context(), 0, 1, 1)), "take a Fourier series")
+	posterior = testkit.Must(NewPosterior(t.Context(), m, p, queries, accel.Budget{}))
+	testkit.Fails(t, testkit.ErrOf(posterior.Samples(t.Context(), 0, 1, 1)), "take a Fourier series")
 }
 
 // TestPosteriorRefusals checks that the posterior is refused for classes, unknown weights, precomputed kernels,
 // unsolved models and too little memory, and that an invalid level is refused.
 func TestPosteriorRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(300, 1, 0.1, 1)
-	at := d.Head(5)
+	queries := d.Head(5)
 	const tooFew = 100_000 // bytes of memory, which a dense factorization exceeds
 	for want, c := range map[string]struct {
 		memory int64
@@ -346,14 +353,14 @@ func TestPosteriorRefusals(t *testing.T) {
 		"is narrow for the box": {tooFew, func(m *model.Model) { m.Kernel = kernel.Gaussian{Sigma: 1e-6} }},
 	} {
 		m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-		p := predict(t, m, at)
+		p := predict(t, m, queries)
 		c.change(m)
-		_, err := NewPosterior(t.Context(), m, p, at, accel.Budget{Limit: c.memory})
+		_, err := NewPosterior(t.Context(), m, p, queries, accel.Budget{Limit: c.memory})
 		testkit.Fails(t, err, want)
 		testkit.Equal(t, errors.Is(err, ErrUnsolved), want == ErrUnsolved.Error() || want == "residual is not known",
 			want)
 	}
 	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
-	o := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, at), at, accel.Budget{}))
-	testkit.Fails(t, testkit.ErrOf(o.Intervals(1)), "want a number between 0 and 1")
+	posterior := testkit.Must(NewPosterior(t.Context(), m, predict(t, m, queries), queries, accel.Budget{}))
+	testkit.Fails(t, testkit.ErrOf(posterior.Intervals(1)), "want a number between 0 and 1")
 }

@@ -76,7 +76,7 @@ func TestProbabilities(t *testing.T) {
 		train, test := draw(60, 1), draw(2000, 2)
 		k, lambda := kernel.Gaussian{Sigma: 1}, 1.0
 		m := fit(t, train, k, lambda)
-		c := CalibrateJackknife(newSystem(t, m))
+		calibration := CalibrateJackknife(newSystem(t, m))
 		_, cols := m.C.Dims()
 		leaveOneOut := mat.NewDense(60, cols, nil) // decision values of fits without the row
 		for i := range 60 {
@@ -84,29 +84,31 @@ func TestProbabilities(t *testing.T) {
 			leaveOneOut.SetRow(i, refit.Decision.RawRowView(0))
 		}
 		want := addProbabilityMaps(&model.Calibration{}, leaveOneOut, train.Class)
-		for j := range c.Slope {
-			if math.Abs(c.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
-				math.Abs(c.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
-				t.Errorf("%d classes, column %d: %g, %g, want %g, %g", classes, j, c.Slope[j], c.Offset[j],
+		for j := range calibration.Slope {
+			if math.Abs(calibration.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
+				math.Abs(calibration.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
+				t.Errorf("%d classes, column %d: %g, %g, want %g, %g", classes, j, calibration.Slope[j],
+					calibration.Offset[j],
 					want.Slope[j], want.Offset[j])
 			}
 		}
 		p := predict(t, m, test)
-		for _, c := range []*model.Calibration{c, testkit.Must(CalibrateSplit(nil, p, test))} {
-			prob := testkit.Must(Probabilities(c, p))
+		for _, calibration := range []*model.Calibration{calibration, testkit.Must(CalibrateSplit(nil, p, test))} {
+			probabilities := testkit.Must(Probabilities(calibration, p))
 			for i := range 2000 {
-				if sum := mat.Sum(prob.RowView(i)); math.Abs(sum-1) > 1e-12 || mat.Min(prob.RowView(i)) <= 0 {
-					t.Fatalf("row %d: %v", i, prob.RawRowView(i))
+				if sum := mat.Sum(probabilities.RowView(i)); math.Abs(sum-1) > 1e-12 ||
+					mat.Min(probabilities.RowView(i)) <= 0 {
+					t.Fatalf("row %d: %v", i, probabilities.RawRowView(i))
 				}
 				if high := p.Decision.At(i, 0) > 1; classes == 2 &&
-					high != (prob.At(i, 1) > logistic(c.Slope[0]+c.Offset[0])) {
-					t.Fatalf("row %d: f = %g, p = %g", i, p.Decision.At(i, 0), prob.At(i, 1))
+					high != (probabilities.At(i, 1) > logistic(calibration.Slope[0]+calibration.Offset[0])) {
+					t.Fatalf("row %d: f = %g, p = %g", i, p.Decision.At(i, 0), probabilities.At(i, 1))
 				}
 			}
-			loss, calibrationError := Reliability(prob, p.Labels, test)
+			loss, calibrationError := Reliability(probabilities, p.Labels, test)
 			// A guess has the log loss log(classes). As 30 % of the labels are random, it cannot become much smaller.
 			if !(loss < 0.9*math.Log(float64(classes))) || !(calibrationError < 0.12) {
-				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, c.Method, loss,
+				t.Errorf("%d classes by %s: log loss %g, calibration error %g", classes, calibration.Method, loss,
 					calibrationError)
 			}
 		}

@@ -48,12 +48,15 @@ type FactoredSystem struct {
 var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out: " +
 	"fit with a smaller tolerance, or take split conformal intervals")
 
+// errThreshold is the error for leave-one-out of a model with a threshold.
 var errThreshold = errors.New("interval: the model has a threshold, which rows left out would have to choose again: " +
 	"take split intervals, of test rows")
 
+// errWeighted is the error for leave-one-out of a model that was fitted with weights.
 var errWeighted = errors.New("interval: the model was fitted with weights: errors of its rows are not those of rows " +
 	"that all count once: take split conformal intervals, of test rows, or for a regression the posterior")
 
+// errUnknownWeights is the error for a posterior of a model whose weights are not known.
 var errUnknownWeights = errors.New("interval: the model was fitted with weights, which its file does not have: take " +
 	"split conformal intervals")
 
@@ -70,14 +73,15 @@ func newUnfactoredSystem(m *model.Model) *FactoredSystem {
 	groups := d.Grouping(firstEqual)
 	s := &FactoredSystem{m: m, x: points.NewPanel(m.X), firstInGroup: groups.FirstRow,
 		doubt: doubtReason(groups.Grouped, len(firstEqual), description)}
-	if kernel.ShiftInvariant(m.Kernel) { // differences avoid cancellation
+	if kernel.ShiftInvariant(m.Kernel) { // differences of coordinates avoid cancellation
 		s.arith = kernel.Differences
 	}
 	return s
 }
 
 // NewFactoredSystem computes A from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory:
-// 8n² bytes. It returns an error if that does not fit into memory, A is not positive definite in float64, or ctx ends.
+// 8n² bytes. NewFactoredSystem returns an error if the memory does not suffice, A is not positive definite in float64,
+// or ctx ends.
 //
 // It returns an error that wraps ErrUnsolved if C may differ too much from the solution C*: if ‖c_j−c_j*‖_A, bounded by
 // the model's ErrorBounds or else from its residual, exceeds a tenth of ‖c_j‖_A, or ‖y_j−Ac_j‖₂ may exceed a tenth of
@@ -94,8 +98,8 @@ func NewFactoredSystem(ctx context.Context, m *model.Model, memory accel.Budget)
 	return newFactoredSystem(ctx, m, memory)
 }
 
-// newFactoredSystem is NewFactoredSystem without the checks for weights and for a threshold. If the model has weights,
-// it must contain them.
+// newFactoredSystem does the same as NewFactoredSystem without the checks for weights and for a threshold. If the model
+// has weights, it must contain them.
 func newFactoredSystem(ctx context.Context, m *model.Model, memory accel.Budget) (*FactoredSystem, error) {
 	n, _, t := m.Dims()
 	item := fmt.Sprintf("interval: the factor of K+λI of %d points", n)
@@ -154,8 +158,8 @@ func (s *FactoredSystem) checkSolved() error {
 			residualBound = relResidual / (1 - relResidual) * math.Sqrt(sum/smallestWeight)
 		}
 		errorBound := 0.0
-		if e := s.m.ErrorBounds; e != nil {
-			errorBound = e.ANorm[j]
+		if bounds := s.m.ErrorBounds; bounds != nil {
+			errorBound = bounds.ANorm[j]
 		} else if residualBound > 0 {
 			errorBound = residualBound * inverseRoot
 		}
@@ -186,15 +190,15 @@ func weightRange(m *model.Model) (smallest, largest float64) {
 	return slices.Min(m.Weights), slices.Max(m.Weights)
 }
 
-// worstResidual returns ‖W^½(y−Ac)‖₂/‖W^½y‖₂ of the worst column, or NaN if it is unknown. It is unknown if it was not
-// measured, or if it was measured with a stored K that the fit found to be too inaccurate.
+// worstResidual returns ‖W^½(y−Ac)‖₂/‖W^½y‖₂ of the worst column, or NaN if it is unknown. The residual is unknown if
+// it was not measured, or if it was measured with a stored K that the fit found to be too inaccurate.
 func worstResidual(m *model.Model) float64 {
-	o := m.Origin
+	origin := m.Origin
 	certain := m.ErrorBounds != nil && m.ErrorBounds.Certain
-	if o.TrueResidual == nil || o.Status == pcg.Inaccurate.String() && !certain {
+	if origin.TrueResidual == nil || origin.Status == pcg.Inaccurate.String() && !certain {
 		return math.NaN()
 	}
-	return *o.TrueResidual
+	return *origin.TrueResidual
 }
 
 // inverseRootBound returns an upper bound of 1/√λ_min(A): √(max w_i/λ) if K is positive semi-definite. A precomputed K
@@ -245,25 +249,26 @@ func (s *FactoredSystem) computeResiduals() error {
 }
 
 // forEachBlock divides the points z into blocks of at most blockPoints. For each block, in parallel, it calls body with
-// the number lo of the block's first point, and L⁻¹k_z in one column for each of its points, where A = LLᵀ.
-func (s *FactoredSystem) forEachBlock(ctx context.Context, z points.Panel, body func(lo int, b *mat.Dense)) error {
-	work := make([]kernel.Workspace, accel.Threads())
-	return accel.ForEach(ctx, (z.Len()+blockPoints-1)/blockPoints, func(w, q int) {
-		lo := q * blockPoints
-		b := s.kernelBlock(z.Slice(lo, min(lo+blockPoints, z.Len())), &work[w])
-		s.factor.Forward(b)
-		body(lo, b)
+// the number lo of the block's first point, and an n×m matrix whose columns are L⁻¹k_z for its points z, where A = LLᵀ.
+func (s *FactoredSystem) forEachBlock(ctx context.Context, z points.Panel, body func(lo int, block *mat.Dense)) error {
+	workspaces := make([]kernel.Workspace, accel.Threads())
+	return accel.ForEach(ctx, (z.Len()+blockPoints-1)/blockPoints, func(goroutine, index int) {
+		lo := index * blockPoints
+		block := s.kernelBlock(z.Slice(lo, min(lo+blockPoints, z.Len())), &workspaces[goroutine])
+		s.factor.Forward(block)
+		body(lo, block)
 	})
 }
 
 // kernelBlock returns k(x_i, z_j) for the n training points x_i and the m points of z, n×m.
-func (s *FactoredSystem) kernelBlock(z points.Panel, w *kernel.Workspace) *mat.Dense {
+func (s *FactoredSystem) kernelBlock(z points.Panel, workspace *kernel.Workspace) *mat.Dense {
 	n, m := s.x.Len(), z.Len()
-	b := mat.NewDense(n, m, nil)
+	block := mat.NewDense(n, m, nil)
 	for i := 0; i < n; i += tileSize {
-		kernel.Tile64(b.RawMatrix().Data[i*m:], m, s.m.Kernel, s.x.Slice(i, min(i+tileSize, n)), z, s.arith, w)
+		kernel.Tile64(block.RawMatrix().Data[i*m:], m, s.m.Kernel, s.x.Slice(i, min(i+tileSize, n)), z, s.arith,
+			workspace)
 	}
-	return b
+	return block
 }
 
 // points returns the points of d with the model's scaling.

@@ -26,24 +26,24 @@ func TestUnsolved(t *testing.T) {
 	const n, lambda, level = 200, 1e-6, 0.9
 	k := kernel.Gaussian{Sigma: 1.5}
 	all := datasets.SyntheticRegression(n+300, 2, 0.1, 1)
-	d, at := all.Subset(rng.New(1).Perm(n + 300)[:n]), all.Subset(rng.New(1).Perm(n + 300)[n:])
+	d, queries := all.Subset(rng.New(1).Perm(n + 300)[:n]), all.Subset(rng.New(1).Perm(n + 300)[n:])
 	a := testkit.Must(gram.NewExact(k, d.X, lambda, 1e-12, nil))
 	y := mat.NewDense(n, 1, d.Target)
 	for _, c := range []struct {
 		tol     float64
 		allowed bool
 	}{{0.5, false}, {0.2, false}, {1e-6, true}} {
-		res, err := pcg.Solve(t.Context(), a, nil, y, &pcg.Options{Tol: c.tol, MaxIter: 20000})
-		if err != nil || res.Status != pcg.Converged {
-			t.Fatal(err, res.Status)
+		solved, err := pcg.Solve(t.Context(), a, nil, y, &pcg.Options{Tol: c.tol, MaxIter: 20000})
+		if err != nil || solved.Status != pcg.Converged {
+			t.Fatal(err, solved.Status)
 		}
-		residual := res.MaxTrueRelRes()
+		residual := solved.MaxTrueRelRes()
 		for _, m := range []*model.Model{
 			{Origin: model.Origin{TrueResidual: &residual}},
 			{Origin: model.Origin{TrueResidual: &residual},
 				ErrorBounds: &model.ErrorBounds{ANorm: []float64{residual * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
 		} {
-			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
+			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, solved.X
 			s, err := NewFactoredSystem(t.Context(), m, accel.Budget{})
 			if got := err == nil; got != c.allowed || !got && !errors.Is(err, ErrUnsolved) {
 				t.Errorf("τ = %g, residual %.2g: error %v, want intervals: %v", c.tol, residual, err, c.allowed)
@@ -51,9 +51,9 @@ func TestUnsolved(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			p := predict(t, m, at)
-			v := testkit.Must(JackknifePlusIntervals(t.Context(), s, p, at, level))
-			if share := v.Coverage(p, at); share < 2*level-1 {
+			p := predict(t, m, queries)
+			intervals := testkit.Must(JackknifePlusIntervals(t.Context(), s, p, queries, level))
+			if share := intervals.Coverage(p, queries); share < 2*level-1 {
 				t.Errorf("τ = %g: the share %g of the answers is covered, want %g", c.tol, share, 2*level-1)
 			}
 		}
@@ -72,21 +72,21 @@ func TestUnsolved(t *testing.T) {
 func TestUnknownResidual(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1}
 	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
-	m.C.Scale(0.3, m.C) // far from the solution, which the model does not say
+	m.C.Scale(0.3, m.C) // far from the solution; no field of the model states this
 	m.Origin = model.Origin{}
 	name := filepath.Join(t.TempDir(), "m.krr")
 	testkit.OK(t, m.Save(name))
 	inaccurate := *m
 	inaccurate.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
-	for what, m := range map[string]*model.Model{"made by hand": m, "loaded": testkit.Must(model.Load(name)),
+	for description, m := range map[string]*model.Model{"made by hand": m, "loaded": testkit.Must(model.Load(name)),
 		"inaccurate": &inaccurate} {
 		if _, err := NewFactoredSystem(t.Context(), m, accel.Budget{}); !errors.Is(err, ErrUnsolved) {
-			t.Errorf("a model that is %s: error %v, want ErrUnsolved", what, err)
+			t.Errorf("a model that is %s: error %v, want ErrUnsolved", description, err)
 		}
 	}
 }
 
-// TestSmallEigenvalue uses a precomputed K for which K+λI has an eigenvalue far below λ. The error of an answer can
+// TestSmallEigenvalue checks a precomputed K for which K+λI has an eigenvalue far below λ. The error of an answer can
 // then be far above ‖r‖₂/√λ, so intervals are allowed only if the residual is small enough for that eigenvalue.
 func TestSmallEigenvalue(t *testing.T) {
 	const n, lambda, smallest, y = 4, 0.1, 1e-6, 0.01
