@@ -28,9 +28,9 @@ import (
 //
 //	|δ(A⁻¹)_ii| ≤ ε/(λ−ε)·(A⁻¹)_ii,  ‖δc‖₂ ≤ ε/(λ−ε)·‖c‖₂.
 //
-// Work: 2n³/3 multiply-adds for each λ, memory: 8n² bytes. It returns an error if K+λI is not positive definite in
-// float64, a group cannot be left out, o is not valid, or ctx ends, and panics if the shapes differ.
-func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) ([]Score, error) {
+// Work: 2n³/3 multiply-adds for each λ, memory: 8n² bytes. Dense returns an error if K+λI is not positive definite in
+// float64, a group cannot be left out, problem is not valid, or ctx ends, and panics if the shapes differ.
+func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, problem *Problem) ([]Score, error) {
 	n, cols := k.Dims()
 	if cols != n {
 		panic(fmt.Sprintf("leaveout: K is %d×%d", n, cols))
@@ -38,42 +38,42 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Problem) 
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
-	opt := o.withDefaults()
-	m, err := opt.merge(y)
+	options := problem.withDefaults()
+	m, err := options.merge(y)
 	if err != nil {
 		return nil, err
 	}
 	a, scores := make([]float64, len(m.firstRows)*len(m.firstRows)), make([]Score, len(lambdas)) // a is scratch
-	for q, lambda := range lambdas {
+	for j, lambda := range lambdas {
 		err := ctx.Err()
 		if err == nil {
-			scores[q], err = m.denseScore(a, k, lambda, &opt)
+			scores[j], err = m.denseScore(a, k, lambda, &options)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
-		opt.Progress(q+1, len(lambdas))
+		options.Progress(j+1, len(lambdas))
 	}
 	return scores, nil
 }
 
 // denseScore returns the score of one λ from a Cholesky factor of Ã. a is scratch memory for Ã.
-func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, o *Problem) (Score, error) {
+func (m *merged) denseScore(a []float64, k *mat.Dense, lambda float64, options *Problem) (Score, error) {
 	start, u := time.Now(), len(m.firstRows)
 	trace := m.setMatrix(a, k, lambda)
-	f, err := NewInverseFactor(u, a)
+	factor, err := NewInverseFactor(u, a)
 	if err != nil {
 		return Score{}, err
 	}
 	solution := m.rightHandSides()
-	f.Forward(solution)
-	f.Backward(solution)
-	if size := mat.Norm(solution, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
+	factor.Forward(solution)
+	factor.Backward(solution)
+	if size := mat.Norm(solution, 2) + floats.Sum(factor.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
 		return Score{}, errors.New("K or Y has a number that is not finite")
 	}
-	s, err := m.exactScore(solution, f, lambda, o.KError+4*float64(u+1)*0x1p-53*trace, o)
-	s.Error.Seconds = time.Since(start).Seconds()
-	return s, err
+	score, err := m.exactScore(solution, factor, lambda, options.KError+4*float64(u+1)*0x1p-53*trace, options)
+	score.Error.Seconds = time.Since(start).Seconds()
+	return score, err
 }
 
 // InverseFactor is L⁻¹ for A = LLᵀ. It solves systems by two products.
@@ -102,65 +102,65 @@ func NewInverseFactor(n int, a []float64) (*InverseFactor, error) {
 // first row of its group.
 func Blocks(firstRows []int) (blocks [][]int) {
 	blockOf := make([]int, len(firstRows))
-	for i, f := range firstRows {
-		if f == i {
+	for i, first := range firstRows {
+		if first == i {
 			blockOf[i], blocks = len(blocks), append(blocks, nil)
 		}
-		blocks[blockOf[f]] = append(blocks[blockOf[f]], i)
+		blocks[blockOf[first]] = append(blocks[blockOf[first]], i)
 	}
 	return blocks
 }
 
 // indices returns 0, …, n−1.
 func indices(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
 	}
-	return out
+	return all
 }
 
 // LeaveOut replaces the rows V_B of V by ((A⁻¹)_BB)⁻¹V_B for each block B of rows. It returns, for each block, bounds
 // of ‖((A⁻¹)_BB)⁻¹‖₂ and of the square root of the condition number of (A⁻¹)_BB. Work: n|B|²/2 multiply-adds for each
 // block of several rows. It returns an error if a block is not positive definite in float64.
-func (f *InverseFactor) LeaveOut(v *mat.Dense, blocks [][]int) (norm, rootCondition []float64, err error) {
+func (f *InverseFactor) LeaveOut(v *mat.Dense, blocks [][]int) (norms, rootConditions []float64, err error) {
 	_, t := v.Dims()
 	for _, block := range blocks {
-		if m := len(block); m > 1 {
-			b := f.inverseBlock(block)
-			trace := mat.Trace(b)
-			g, err := NewInverseFactor(m, b.RawMatrix().Data)
+		if size := len(block); size > 1 {
+			inverse := f.inverseBlock(block)
+			trace := mat.Trace(inverse)
+			blockFactor, err := NewInverseFactor(size, inverse.RawMatrix().Data)
 			if err != nil {
 				return nil, nil, errors.New("the rows of a group are too many or too alike to be left out in " +
 					"float64: take a larger λ")
 			}
-			rows := mat.NewDense(m, t, nil)
+			rows := mat.NewDense(size, t, nil)
 			for k, i := range block {
 				rows.SetRow(k, v.RawRowView(i))
 			}
-			g.Forward(rows)
-			g.Backward(rows)
+			blockFactor.Forward(rows)
+			blockFactor.Backward(rows)
 			for k, i := range block {
 				v.SetRow(i, rows.RawRowView(k))
 			}
-			norm = append(norm, floats.Sum(g.Diag))
-			rootCondition = append(rootCondition, math.Sqrt(trace*floats.Sum(g.Diag)))
+			norms = append(norms, floats.Sum(blockFactor.Diag))
+			rootConditions = append(rootConditions, math.Sqrt(trace*floats.Sum(blockFactor.Diag)))
 			continue
 		}
-		d := f.Diag[block[0]]
+		inverseDiag := f.Diag[block[0]]
 		row := v.RawRowView(block[0])
 		for j := range row {
-			row[j] /= d
+			row[j] /= inverseDiag
 		}
-		norm, rootCondition = append(norm, 1/d), append(rootCondition, 1)
+		norms, rootConditions = append(norms, 1/inverseDiag), append(rootConditions, 1)
 	}
-	return norm, rootCondition, nil
+	return norms, rootConditions, nil
 }
 
 // inverseBlock returns the lower triangle of (A⁻¹)_BB for the rows B, whose indices must ascend. A⁻¹ = L⁻ᵀL⁻¹.
 func (f *InverseFactor) inverseBlock(rows []int) *mat.Dense {
-	n, m := f.l.N, len(rows)
-	columns := mat.NewDense(n-rows[0], m, nil) // columns of L⁻¹, without the rows above rows[0], which are zero
+	n, size := f.l.N, len(rows)
+	columns := mat.NewDense(n-rows[0], size, nil) // columns of L⁻¹, without the rows above rows[0], which are zero
 	for i := rows[0]; i < n; i++ {
 		for k, j := range rows {
 			if j > i {
@@ -169,18 +169,18 @@ func (f *InverseFactor) inverseBlock(rows []int) *mat.Dense {
 			columns.Set(i-rows[0], k, f.l.Data[i*n+j])
 		}
 	}
-	out := mat.NewDense(m, m, nil)
+	inverse := mat.NewDense(size, size, nil)
 	blas64.Syrk(blas.Trans, 1, columns.RawMatrix(), 0,
-		blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: out.RawMatrix().Data})
-	return out
+		blas64.Symmetric{Uplo: blas.Lower, N: size, Stride: size, Data: inverse.RawMatrix().Data})
+	return inverse
 }
 
-// Forward sets B to L⁻¹B.
+// Forward sets b to L⁻¹b.
 func (f *InverseFactor) Forward(b *mat.Dense) {
 	blas64.Trmm(blas.Left, blas.NoTrans, 1, f.l, b.RawMatrix())
 }
 
-// Backward sets B to L⁻ᵀB. Forward followed by Backward multiplies by A⁻¹.
+// Backward sets b to L⁻ᵀb. Forward followed by Backward multiplies by A⁻¹.
 func (f *InverseFactor) Backward(b *mat.Dense) {
 	blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix())
 }
@@ -189,8 +189,8 @@ func (f *InverseFactor) Backward(b *mat.Dense) {
 // error of at most ε = eps in the 2-norm. For a block B of rows and its matrix (Ã⁻¹)_BB, to first order,
 //
 //	‖δẼ_B‖₂ ≤ ‖((Ã⁻¹)_BB)⁻¹‖₂‖δC_B‖₂ + √κ((Ã⁻¹)_BB)·ε/(λ−ε)·‖Ẽ_B‖₂.
-func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64, o *Problem) (Score, error) {
-	s := Score{Lambda: lambda}
+func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64, options *Problem) (Score, error) {
+	score := Score{Lambda: lambda}
 	e, sensitivity, c, traceCorrection := m.numerators(x)
 	u, _ := c.Dims()
 	relError := eps / (lambda - eps)
@@ -205,7 +205,7 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 	}
 	inverseNorms, rootConditions, err := f.LeaveOut(e, m.blocks)
 	if err != nil {
-		return s, err
+		return score, err
 	}
 	norms := m.rowBounds(e, rootConditions)
 	var sumSquares float64
@@ -218,26 +218,26 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 	for _, d := range f.Diag {
 		trace += d
 	}
-	s.GCV, s.S = m.gcv(c, trace-traceCorrection), float64(u)-lambda*(trace-traceCorrection)
-	// maxError bounds ‖((Ã⁻¹)_BB)⁻¹δC_B‖_F for each block B, and so each of its entries
+	score.GCV, score.S = m.gcv(c, trace-traceCorrection), float64(u)-lambda*(trace-traceCorrection)
+	// maxError bounds ‖((Ã⁻¹)_BB)⁻¹δC_B‖_F for each block B, and therefore each entry.
 	maxError := sensitivity * slices.Max(inverseNorms) * relError
-	if o.Classification {
+	if options.Classification {
 		wrong, undecided := m.wrongLabels(m.expandResiduals(e), func(i int) float64 {
 			return m.p[i] * (maxError + relError*norms[m.groupOf[i]]) * (1 + relError)
 		})
-		s.Error = estimate.Certain(wrong, undecided, "exact")
-		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
+		score.Error = estimate.Certain(wrong, undecided, "exact")
+		score.Error.Lo, score.Error.Hi = max(0, score.Error.Lo), min(1, score.Error.Hi)
 	} else {
 		norm := math.Sqrt(sumSquares)
 		slack := (maxError + relError*slices.Max(rootConditions)*norm) * (1 + relError)
-		s.Error = estimate.Certain(m.meanSquare(sumSquares), 0, "exact")
+		score.Error = estimate.Certain(m.meanSquare(sumSquares), 0, "exact")
 		lo, hi := max(0, norm-slack), norm+slack
-		s.Error.Lo, s.Error.Hi = m.meanSquare(lo*lo), m.meanSquare(hi*hi)
+		score.Error.Lo, score.Error.Hi = m.meanSquare(lo*lo), m.meanSquare(hi*hi)
 	}
-	if o.ComputeResiduals {
-		s.Residuals = m.residuals(e)
+	if options.ComputeResiduals {
+		score.Residuals = m.residuals(e)
 	}
-	return s, nil
+	return score, nil
 }
 
 // rowBounds returns a bound of the entries of each row g of Ẽ: the largest absolute one or, if g is in a block B of
@@ -245,7 +245,7 @@ func (m *merged) exactScore(x *mat.Dense, f *InverseFactor, lambda, eps float64,
 func (m *merged) rowBounds(e *mat.Dense, rootConditions []float64) []float64 {
 	rows, _ := e.Dims()
 	bounds := make([]float64, rows)
-	for q, block := range m.blocks {
+	for b, block := range m.blocks {
 		var squares float64
 		for _, g := range block {
 			for _, v := range e.RawRowView(g) {
@@ -255,7 +255,7 @@ func (m *merged) rowBounds(e *mat.Dense, rootConditions []float64) []float64 {
 		}
 		if len(block) > 1 {
 			for _, g := range block {
-				bounds[g] = rootConditions[q] * math.Sqrt(squares)
+				bounds[g] = rootConditions[b] * math.Sqrt(squares)
 			}
 		}
 	}

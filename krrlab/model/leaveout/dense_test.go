@@ -13,29 +13,29 @@ import (
 // TestDenseWithStorageError checks that the interval of the leave-one-out error covers the error for each kernel matrix
 // within KError of K, and that it is unbounded if ‖E‖₂ may exceed λ.
 func TestDenseWithStorageError(t *testing.T) {
-	const n, lambda, e = 60, 0.1, 0.002
+	const n, lambda, storageError = 60, 0.1, 0.002
 	for _, classes := range []bool{false, true} {
 		k, y := randomProblem(n, 2, 1, 1, classes, 3)
-		o := &Problem{Classification: classes, KError: e}
-		s, err := Dense(context.Background(), k, y, []float64{lambda}, o)
+		o := &Problem{Classification: classes, KError: storageError}
+		scores, err := Dense(context.Background(), k, y, []float64{lambda}, o)
 		testkit.OK(t, err)
 		for trial := range 20 {
-			other := mat.DenseCopyOf(k)
-			for i := range n { // add E, a sign pattern of rank 1 with ‖E‖₂ = e
+			perturbed := mat.DenseCopyOf(k)
+			for i := range n { // add E, a sign pattern of rank 1 with ‖E‖₂ = storageError
 				for j := range n {
 					sign := float64(1 - 2*((i>>(trial%5)+j>>(trial%5))&1))
-					other.Set(i, j, other.At(i, j)+sign*e/n)
+					perturbed.Set(i, j, perturbed.At(i, j)+sign*storageError/n)
 				}
 			}
-			if want := score(y, residualsByRefitting(t, other, y, lambda, o), o); !s[0].Error.Contains(want) {
-				t.Errorf("classes %v: %v misses %g of K+E", classes, s[0].Error, want)
+			if want := score(y, residualsByRefitting(t, perturbed, y, lambda, o), o); !scores[0].Error.Contains(want) {
+				t.Errorf("classes %v: %v misses %g of K+E", classes, scores[0].Error, want)
 			}
 		}
-		s, err = Dense(context.Background(), k, y, []float64{lambda},
+		scores, err = Dense(context.Background(), k, y, []float64{lambda},
 			&Problem{Classification: classes, KError: 2 * lambda})
 		testkit.OK(t, err)
-		if hi := s[0].Error.Hi; !(hi == 1 || math.IsInf(hi, 1)) || s[0].Error.Lo != 0 {
-			t.Errorf("classes %v, ‖E‖₂ above λ: %v, want no bounds", classes, s[0].Error)
+		if hi := scores[0].Error.Hi; !(hi == 1 || math.IsInf(hi, 1)) || scores[0].Error.Lo != 0 {
+			t.Errorf("classes %v, ‖E‖₂ above λ: %v, want no bounds", classes, scores[0].Error)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// minComplement is the smallest 1 − h of a leverage h that is accepted. Since h is about 1, a smaller difference has
-// fewer than seven correct digits in float64, and fewer still after the rounding errors of h.
+// minComplement is the smallest accepted complement 1 − h of a leverage h. At this limit h is about 1, so 1 − h has at
+// most seven correct digits in float64, and fewer if h has rounding errors.
 const minComplement = 1e-9
 
 // Fourier computes the score of each λ as Dense does, from a Fourier series of K (package fourier) for the points x,
@@ -26,22 +26,23 @@ const minComplement = 1e-9
 //
 // It also sets Score.Minus2LogLikelihood. The intervals include Problem.KError and 4(M+1)·2⁻⁵³·tr(ΦᵀWΦ+λI) for
 // rounding, which is an estimate and no proof. Work: a pass over the points for the moments, and for each λ a pass and
-// 5M³/3 multiply-adds. It returns an error for Problem.Groups, if the series has too many modes to be factored, or if λ
-// is too small for float64.
-func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Dense, lambdas []float64,
-	o *Problem) ([]Score, error) {
+// 5M³/3 multiply-adds. Fourier returns an error for Problem.Groups, if the series has too many modes to be factored, or
+// if λ is too small for float64.
+func Fourier(ctx context.Context, series *fourier.Series, x points.Points, y *mat.Dense, lambdas []float64,
+	problem *Problem) ([]Score, error) {
 	n, _ := y.Dims()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
-	opt := o.withDefaults()
-	if opt.Groups != nil {
+	options := problem.withDefaults()
+	if options.Groups != nil {
 		return nil, fmt.Errorf("leaveout: a Fourier series leaves out no groups of rows that differ")
 	}
-	if !s.Direct() {
-		return nil, fmt.Errorf("leaveout: the %d modes of the Fourier series are too many for leave-one-out", s.Modes())
+	if !series.Direct() {
+		return nil, fmt.Errorf("leaveout: the %d modes of the Fourier series are too many for leave-one-out",
+			series.Modes())
 	}
-	m, err := opt.merge(y)
+	m, err := options.merge(y)
 	if err != nil {
 		return nil, err
 	}
@@ -49,27 +50,27 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		x = points.Gather(x, m.firstRows)
 	}
 	rhs, weights, totalWeight := m.rightHandSides(), make([]float64, len(m.firstRows)), 0.0
-	for g, root := range m.rootWeights {
-		weights[g] = root * root
+	for g, rootWeight := range m.rootWeights {
+		weights[g] = rootWeight * rootWeight
 		totalWeight += weights[g]
 	}
-	normal, projected, err := s.NormalEquations(ctx, x, weights, points.ScaleRows(m.rootWeights, rhs))
+	normalEquations, projected, err := series.NormalEquations(ctx, x, weights, points.ScaleRows(m.rootWeights, rhs))
 	if err != nil {
 		return nil, err
 	}
 	scores := make([]Score, len(lambdas))
-	for q, lambda := range lambdas {
+	for index, lambda := range lambdas {
 		start := time.Now()
-		f, err := normal.Factor(ctx, lambda)
+		factor, err := normalEquations.Factor(ctx, lambda)
 		if err != nil {
 			return nil, err
 		}
-		beta, _, err := f.Solve(ctx, projected, 0)
+		beta, _, err := factor.Solve(ctx, projected, 0)
 		if err != nil {
 			return nil, err
 		}
 		solution, inverseDiag, smallest := mat.DenseCopyOf(rhs), make([]float64, len(weights)), 1.0
-		err = f.Leverages(ctx, x, beta, func(g int, values []float64, unweighted float64) {
+		err = factor.Leverages(ctx, x, beta, func(g int, values []float64, unweighted float64) {
 			complement := 1 - weights[g]*unweighted
 			smallest = min(smallest, complement)
 			inverseDiag[g] = complement / lambda
@@ -83,15 +84,16 @@ func Fourier(ctx context.Context, s *fourier.Series, x points.Points, y *mat.Den
 		if err != nil {
 			return nil, fmt.Errorf("leaveout: λ = %g: %w", lambda, err)
 		}
-		modes := float64(s.Modes())
+		modes := float64(series.Modes())
 		rounding := 4 * (modes + 1) * 0x1p-53 * (totalWeight + modes*lambda) // tr(ΦᵀWΦ) = Σ W_g
-		scores[q], err = m.exactScore(solution, &InverseFactor{Diag: inverseDiag}, lambda, opt.KError+rounding, &opt)
+		scores[index], err = m.exactScore(solution, &InverseFactor{Diag: inverseDiag}, lambda, options.KError+rounding,
+			&options)
 		if err != nil {
 			return nil, err
 		}
-		scores[q].Minus2LogLikelihood = m.minus2LogLikelihood(solution, f.LogDet, lambda, n, opt.Weights)
-		scores[q].Error.Method, scores[q].Error.Seconds = "fourier", time.Since(start).Seconds()
-		opt.Progress(q+1, len(lambdas))
+		scores[index].Minus2LogLikelihood = m.minus2LogLikelihood(solution, factor.LogDet, lambda, n, options.Weights)
+		scores[index].Error.Method, scores[index].Error.Seconds = "fourier", time.Since(start).Seconds()
+		options.Progress(index+1, len(lambdas))
 	}
 	return scores, nil
 }
@@ -109,7 +111,7 @@ func (m *merged) minus2LogLikelihood(solution *mat.Dense, logDet, lambda float64
 			value += m.y.At(g, j) * solution.At(g, j)
 		}
 	}
-	for _, w := range weights { // Y was multiplied by √w; this gives the density of the original Y
+	for _, w := range weights { // Y was multiplied by √w; the value becomes that of the original Y
 		value -= float64(t) * math.Log(w)
 	}
 	return value

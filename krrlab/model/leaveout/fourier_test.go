@@ -22,10 +22,10 @@ func TestFourierScores(t *testing.T) {
 	n, lambdas := suite.Scale(60, 300, 600), []float64{0.01, 1, 30}
 	for seed, c := range []struct{ weighted, repeated, mean, classes bool }{{}, {mean: true}, {weighted: true},
 		{weighted: true, repeated: true, mean: true}, {repeated: true, classes: true}} {
-		g := rng.New(uint64(seed))
+		random := rng.New(uint64(seed))
 		x, y := points.NewDense(n, 1+seed%2, nil), mat.NewDense(n, 2, nil)
-		g.Float64s(x.Data, 0)
-		g.Sub("y").Normals(y.RawMatrix().Data, 0)
+		random.Float64s(x.Data, 0)
+		random.Sub("y").Normals(y.RawMatrix().Data, 0)
 		o := &leaveout.Problem{Classification: c.classes, SubtractsMean: c.mean, ComputeResiduals: true}
 		o.FirstEqual = make([]int, n)
 		for i := range n {
@@ -44,17 +44,17 @@ func TestFourierScores(t *testing.T) {
 				o.Weights = append(o.Weights, weight(i))
 			}
 		}
-		gauss := kernel.Gaussian{Sigma: 0.4}
-		unweightedK := testkit.KernelMatrix(gauss, x)
+		gaussian := kernel.Gaussian{Sigma: 0.4}
+		unweightedK := testkit.KernelMatrix(gaussian, x)
 		k := mat.NewDense(n, n, nil) // W^½KW^½; y becomes W^½y
 		k.Apply(func(i, j int, _ float64) float64 { return unweightedK.At(i, j) * math.Sqrt(weight(i)*weight(j)) }, k)
 		y.Apply(func(i, _ int, v float64) float64 { return v * math.Sqrt(weight(i)) }, y)
-		s := testkit.Must(fourier.New(gauss, fourier.Options{}, x))
-		got := testkit.Must(leaveout.Fourier(t.Context(), s, x, y, lambdas, o))
+		fourierSeries := testkit.Must(fourier.New(gaussian, fourier.Options{}, x))
+		got := testkit.Must(leaveout.Fourier(t.Context(), fourierSeries, x, y, lambdas, o))
 		want := testkit.Must(leaveout.Dense(t.Context(), k, y, lambdas, o))
-		for q, lambda := range lambdas {
+		for j, lambda := range lambdas {
 			name := fmt.Sprintf("%+v, λ = %g", c, lambda)
-			series, dense := got[q], want[q]
+			series, dense := got[j], want[j]
 			if !mat.EqualApprox(series.Residuals, dense.Residuals, 1e-7) || math.Abs(series.S-dense.S) > 1e-6 ||
 				math.Abs(series.GCV-dense.GCV) > 1e-7*dense.GCV || !series.Error.Contains(dense.Error.Value) ||
 				series.Error.RelativeWidth() > 1e-3 && !c.classes {
@@ -78,8 +78,8 @@ func TestFourierScores(t *testing.T) {
 			testkit.Near(t, series.Minus2LogLikelihood, likelihood, 1e-7*math.Abs(likelihood)+1e-5, name, "−2 ln p")
 		}
 		o.Groups, o.FirstEqual = o.FirstEqual, nil
-		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), s, x, y, lambdas, o)), "no groups")
+		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), fourierSeries, x, y, lambdas, o)), "no groups")
 		o.Groups = nil
-		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), s, x, y, []float64{1e-90}, o)), "")
+		testkit.Fails(t, testkit.ErrOf(leaveout.Fourier(t.Context(), fourierSeries, x, y, []float64{1e-90}, o)), "")
 	}
 }

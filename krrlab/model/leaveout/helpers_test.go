@@ -16,16 +16,16 @@ import (
 // randomProblem returns the Gaussian kernel matrix K of n random points of dimension d, and targets y with t columns.
 // The targets are a smooth function with noise, or classes coded by ±1.
 func randomProblem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.Dense) {
-	g := rand.New(rand.NewPCG(seed, 7))
+	random := rand.New(rand.NewPCG(seed, 7))
 	x := points.NewDense(n, d, nil)
 	for i := range x.Data {
-		x.Data[i] = g.NormFloat64()
+		x.Data[i] = random.NormFloat64()
 	}
 	y = mat.NewDense(n, t, nil)
 	for i := range n {
 		row := y.RawRowView(i)
 		for j := range row {
-			row[j] = math.Sin(2*x.Row(i)[0]+float64(j)) + x.Row(i)[d-1]*x.Row(i)[0]/2 + 0.3*g.NormFloat64()
+			row[j] = math.Sin(2*x.Row(i)[0]+float64(j)) + x.Row(i)[d-1]*x.Row(i)[0]/2 + 0.3*random.NormFloat64()
 		}
 		if classes {
 			encodeClass(row, datasets.PredictedClass(row))
@@ -50,19 +50,19 @@ func encodeClass(row []float64, class int) {
 // score returns the weighted mean square, or the weighted share of wrong labels, for leave-one-out residuals e.
 func score(y, e *mat.Dense, o *Problem) float64 {
 	n, t := y.Dims()
-	f, sum, total := make([]float64, t), 0.0, 0.0
+	prediction, sum, total := make([]float64, t), 0.0, 0.0
 	for i := range n {
-		w := 1.0
+		weight := 1.0
 		if o.Weights != nil {
-			w = o.Weights[i]
+			weight = o.Weights[i]
 		}
-		total += w
-		floats.SubTo(f, y.RawRowView(i), e.RawRowView(i))
+		total += weight
+		floats.SubTo(prediction, y.RawRowView(i), e.RawRowView(i))
 		switch {
 		case !o.Classification:
-			sum += w * floats.Dot(e.RawRowView(i), e.RawRowView(i)) / float64(t)
-		case datasets.PredictedClass(f) != datasets.PredictedClass(y.RawRowView(i)):
-			sum += w
+			sum += weight * floats.Dot(e.RawRowView(i), e.RawRowView(i)) / float64(t)
+		case datasets.PredictedClass(prediction) != datasets.PredictedClass(y.RawRowView(i)):
+			sum += weight
 		}
 	}
 	return sum / total

@@ -18,14 +18,14 @@ import (
 //
 //	q_ik = λ(M⁻¹)_ii + λ·g_ik·((A⁻¹−M⁻¹)g_k)_i.
 //
-// A single estimate is too noisy to divide by: E[1/q²] is far above 1/p². The points are therefore sorted into bins by
-// v_i = E_ii·(M⁻¹)_ii, where E = K−ZZᵀ, and by u_i, the quantity that determines the leave-one-out error of the point
-// together with p_i. (If p and the residual depend on each other, a mean over all residuals would be biased.) In each
-// bin, p is modeled by λ(M⁻¹)_ii/(1+κv_i). κ = 1 is correct for a point that E does not link to other points, and κ = 0
-// is correct for E = 0. κ follows from the mean in the bin, and the spread of p about the model follows from the spread
-// of q in excess of its noise. These are the mean and the standard deviation of a normal prior of p_i. Its posterior
-// given the point's own estimates q_ik has the mean μ_i and the squared coefficient of variation cv²_i. With these, p_i
-// is treated as lognormal:
+// A single estimate is too noisy to divide by: the expectation of 1/q² is far above 1/p². The points are therefore
+// sorted into bins by v_i = E_ii·(M⁻¹)_ii, where E = K−ZZᵀ, and by u_i, the quantity that determines the leave-one-out
+// error of the point together with p_i. (If p and the residual depend on each other, a mean over all residuals would be
+// biased.) In each bin, p is modeled by λ(M⁻¹)_ii/(1+κv_i). κ = 1 is correct for a point that E does not link to other
+// points, and κ = 0 is correct for E = 0. κ follows from the mean in the bin, and the spread of p about the model
+// follows from the spread of q in excess of its noise. These are the mean and the standard deviation of a normal prior
+// of p_i. Its posterior given the point's own estimates q_ik has the mean μ_i and the squared coefficient of variation
+// cv²_i. With these, p_i is treated as lognormal:
 //
 //	E[1/p] = (1+cv²)/μ,  E[1/p²] = (1+cv²)³/μ².
 type leverages struct {
@@ -39,14 +39,14 @@ type leverages struct {
 	bins              [][]int    // indices of the points in each bin
 }
 
-// Limits of the model, chosen by judgment.
+// Limits of the statistical model of leverages, chosen by judgment.
 const (
 	binPoints = 100 // minimum number of points in a bin if n is larger; larger bins have less noise and a coarser model
 	maxSpread = 0.5 // maximum relative spread of p about its model
 	maxNoise  = 0.2 // relative noise of the mean over probes above which only rigorous intervals are returned
 )
 
-// distribution is the estimated distribution of each p_i given the estimates.
+// distribution is the estimated distribution of each p_i given the estimates of the probes.
 type distribution struct {
 	mean, cv2  []float64 // mean and squared coefficient of variation
 	model      []float64 // λ(M⁻¹)_ii/(1+κv_i), the model of the bin alone
@@ -60,22 +60,22 @@ func (l *leverages) sortPoints() {
 	n := len(l.coupling)
 	order := make([]int, n)
 	floats.ArgsortStable(slices.Clone(l.coupling), order)
-	count := max(1, min(n/binPoints, 200))
-	outer := max(1, int(math.Sqrt(float64(count))))
-	inner := count / outer
-	for b := range outer {
-		lo, hi := b*n/outer, (b+1)*n/outer
+	binCount := max(1, min(n/binPoints, 200))
+	groupCount := max(1, int(math.Sqrt(float64(binCount))))
+	binsPerGroup := binCount / groupCount
+	for group := range groupCount {
+		lo, hi := group*n/groupCount, (group+1)*n/groupCount
 		slices.SortStableFunc(order[lo:hi], func(a, b int) int { return cmp.Compare(l.sortKey[a], l.sortKey[b]) })
-		for c := range inner {
-			l.bins = append(l.bins, order[lo+c*(hi-lo)/inner:lo+(c+1)*(hi-lo)/inner])
+		for k := range binsPerGroup {
+			l.bins = append(l.bins, order[lo+k*(hi-lo)/binsPerGroup:lo+(k+1)*(hi-lo)/binsPerGroup])
 		}
 	}
 }
 
-// fitDistribution fits the distribution to all probes except number omitted, or to all probes for −1.
+// fitDistribution fits the distribution to all probes except the one with the index omitted, or to all probes for −1.
 func (l *leverages) fitDistribution(omitted int) *distribution {
 	n, m := l.estimates.Dims()
-	out := &distribution{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n),
+	fitted := &distribution{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n),
 		robustMean: make([]float64, n)}
 	used := float64(m)
 	if omitted >= 0 {
@@ -84,30 +84,30 @@ func (l *leverages) fitDistribution(omitted int) *distribution {
 	mean, variance := make([]float64, n), make([]float64, n)
 	for i := range n {
 		row := l.estimates.RawRowView(i)
-		var s, ss float64
+		var sum, squares float64
 		for k, v := range row {
 			if k != omitted {
-				s += v
+				sum += v
 			}
 		}
-		mean[i] = s / used
+		mean[i] = sum / used
 		for k, v := range row {
 			if k != omitted {
-				ss += (v - mean[i]) * (v - mean[i])
+				squares += (v - mean[i]) * (v - mean[i])
 			}
 		}
-		variance[i] = ss / (used - 1) / used // variance of the mean
+		variance[i] = squares / (used - 1) / used // variance of the mean
 	}
 	for _, bin := range l.bins {
-		l.fitBin(out, bin, mean, variance)
+		l.fitBin(fitted, bin, mean, variance)
 	}
-	for i, mu := range out.mean {
-		if out.robustMean[i] = mu; contradicts(mu, mean[i], variance[i]) {
-			out.robustMean[i] = min(max(mean[i], l.lower[i]), l.upper[i])
+	for i, mu := range fitted.mean {
+		if fitted.robustMean[i] = mu; contradicts(mu, mean[i], variance[i]) {
+			fitted.robustMean[i] = min(max(mean[i], l.lower[i]), l.upper[i])
 		}
 	}
-	out.noise = math.Sqrt(out.noise / float64(n))
-	return out
+	fitted.noise = math.Sqrt(fitted.noise / float64(n))
+	return fitted
 }
 
 // contradicts reports whether a point's own estimates are far from the mean μ of its distribution. The estimates have
@@ -127,7 +127,7 @@ func (l *leverages) fitBin(fitted *distribution, bin []int, mean, variance []flo
 		sum += mean[i]
 	}
 	lo, hi := 0.0, 1e3
-	for range 60 { // to an interval of 1000/2⁶⁰ < 10⁻¹⁵
+	for range 60 { // bisection to an interval of length 1000/2⁶⁰ < 10⁻¹⁵
 		kappa := (lo + hi) / 2
 		var model float64
 		for _, i := range bin {
@@ -154,21 +154,21 @@ func (l *leverages) fitBin(fitted *distribution, bin []int, mean, variance []flo
 	for _, i := range bin {
 		p := fitted.model[i]
 		mu := p + weight*(mean[i]-p)
-		mu = min(max(mu, l.lower[i], p/4), l.upper[i]) // p/4 keeps noise from making 1/μ² huge
+		mu = min(max(mu, l.lower[i], p/4), l.upper[i]) // the bound p/4 limits the effect of noise on 1/μ²
 		fitted.mean[i] = mu
 		fitted.cv2[i] = min(weight*noise*p*p/(mu*mu), maxSpread*maxSpread)
 	}
 }
 
-// meanSquare returns the mean of E[(r_ij/p_i)²], R = λC.
+// meanSquare returns the mean of E[(r_ij/p_i)²] over all entries of R = λC.
 func (d *distribution) meanSquare(r *mat.Dense) float64 {
 	n, t := r.Dims()
 	var sum float64
 	for i := range n {
-		f := 1 + d.cv2[i]
-		f *= f * f / (d.mean[i] * d.mean[i]) // E[1/p²] = (1+cv²)³/μ²
+		factor := 1 + d.cv2[i]
+		factor *= factor * factor / (d.mean[i] * d.mean[i]) // E[1/p²] = (1+cv²)³/μ²
 		for _, v := range r.RawRowView(i) {
-			sum += f * v * v
+			sum += factor * v * v
 		}
 	}
 	return sum / float64(n*t)
@@ -187,42 +187,42 @@ func meanSquareFor(r *mat.Dense, p []float64) float64 {
 // and for a single column y − r/p and y have different signs if p < r/y.
 func thresholds(y, r *mat.Dense) []float64 {
 	n, t := y.Dims()
-	out := make([]float64, n)
+	tau := make([]float64, n)
 	for i := range n {
-		row, res := y.RawRowView(i), r.RawRowView(i)
+		row, residual := y.RawRowView(i), r.RawRowView(i)
 		if t == 1 {
-			out[i] = res[0] / row[0]
+			tau[i] = residual[0] / row[0]
 			continue
 		}
 		a := datasets.PredictedClass(row)
-		out[i] = math.Inf(-1)
+		tau[i] = math.Inf(-1)
 		for j := range row {
 			if j != a {
-				out[i] = max(out[i], (res[a]-res[j])/(row[a]-row[j]))
+				tau[i] = max(tau[i], (residual[a]-residual[j])/(row[a]-row[j]))
 			}
 		}
 	}
-	return out
+	return tau
 }
 
-// wrongShare returns the mean of P(p_i < f·τ_i), weighted by the rows, and the standard deviation of the share given
-// these probabilities.
-func (l *leverages) wrongShare(d *distribution, tau []float64, f float64) (mean, deviation float64) {
+// wrongShare returns the mean of P(p_i < factor·τ_i), weighted by the rows, and the standard deviation of the share
+// given these probabilities.
+func (l *leverages) wrongShare(d *distribution, tau []float64, factor float64) (mean, deviation float64) {
 	var total float64
-	for i, t := range tau {
+	for i, threshold := range tau {
 		var p float64
-		switch t *= f; {
-		case t <= l.lower[i]:
-		case t > l.upper[i]:
+		switch threshold *= factor; {
+		case threshold <= l.lower[i]:
+		case threshold > l.upper[i]:
 			p = 1
 		default:
 			s := math.Sqrt(math.Log1p(d.cv2[i]))
-			p = distuv.UnitNormal.CDF((math.Log(t/d.mean[i]) + s*s/2) / max(s, 1e-12))
+			p = distuv.UnitNormal.CDF((math.Log(threshold/d.mean[i]) + s*s/2) / max(s, 1e-12))
 		}
-		w := l.problem.scoreWeight(i)
-		mean += w * p
-		deviation += w * w * p * (1 - p)
-		total += w
+		weight := l.problem.scoreWeight(i)
+		mean += weight * p
+		deviation += weight * weight * p * (1 - p)
+		total += weight
 	}
 	return mean / total, math.Sqrt(deviation) / total
 }
@@ -230,10 +230,10 @@ func (l *leverages) wrongShare(d *distribution, tau []float64, f float64) (mean,
 // shareBelow returns the share of the points with p_i < τ_i, weighted by the rows.
 func (l *leverages) shareBelow(p, tau []float64) float64 {
 	var below, total float64
-	for i, t := range tau {
-		w := l.problem.scoreWeight(i)
-		if total += w; p[i] < t {
-			below += w
+	for i, threshold := range tau {
+		weight := l.problem.scoreWeight(i)
+		if total += weight; p[i] < threshold {
+			below += weight
 		}
 	}
 	return below / total
@@ -261,9 +261,9 @@ func (l *leverages) seriesEstimate(d *distribution, r *mat.Dense) float64 {
 		}
 		u2 := (s1*s1 - s2) / (m * (m - 1))
 		u3 := (s1*s1*s1 - 3*s1*s2 + 2*s3) / (m * (m - 1) * (m - 2))
-		f := (1 - 2*s1/m + 3*u2 - 4*u3) / (p * p)
+		factor := (1 - 2*s1/m + 3*u2 - 4*u3) / (p * p)
 		for _, v := range r.RawRowView(i) {
-			sum += f * v * v
+			sum += factor * v * v
 		}
 	}
 	return sum / float64(n*t)

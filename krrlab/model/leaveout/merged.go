@@ -49,26 +49,26 @@ type merged struct {
 }
 
 // mergeRows returns the merged problem of n rows, without targets.
-func (o *Problem) mergeRows(n int) *merged {
-	m := &merged{groupOf: make([]int, n), p: make([]float64, n), weights: o.Weights, subtractsMean: o.SubtractsMean}
+func (p *Problem) mergeRows(n int) *merged {
+	m := &merged{groupOf: make([]int, n), p: make([]float64, n), weights: p.Weights, subtractsMean: p.SubtractsMean}
 	for i := range n {
-		if o.FirstEqual == nil || o.FirstEqual[i] == i {
+		if p.FirstEqual == nil || p.FirstEqual[i] == i {
 			m.groupOf[i] = len(m.firstRows)
 			m.firstRows, m.rootWeights = append(m.firstRows, i), append(m.rootWeights, 0)
 		} else {
-			m.groupOf[i] = m.groupOf[o.FirstEqual[i]]
+			m.groupOf[i] = m.groupOf[p.FirstEqual[i]]
 		}
 		m.rootWeights[m.groupOf[i]] += m.weight(i)
 		m.totalWeight += m.weight(i)
 	}
-	if m.scoreWeight = o.ScoreWeight; m.scoreWeight == nil {
+	if m.scoreWeight = p.ScoreWeight; m.scoreWeight == nil {
 		m.scoreWeight = m.weight
 	}
 	for g, w := range m.rootWeights {
 		m.rootWeights[g] = math.Sqrt(w)
 	}
-	if o.Groups != nil {
-		m.blocks = Blocks(o.Groups)
+	if p.Groups != nil {
+		m.blocks = Blocks(p.Groups)
 	} else {
 		m.blocks = Blocks(indices(len(m.firstRows)))
 	}
@@ -88,11 +88,11 @@ func (m *merged) weight(i int) float64 {
 	return m.weights[i]
 }
 
-// merge returns the merged problem with targets Y. If o.SubtractsMean is set, it subtracts their weighted mean. It is
-// an error if all rows are in one block.
-func (o *Problem) merge(y *mat.Dense) (*merged, error) {
+// merge returns the merged problem with targets Y. If p.SubtractsMean is set, merge subtracts the weighted mean of the
+// targets. It returns an error if all rows are in one block.
+func (p *Problem) merge(y *mat.Dense) (*merged, error) {
 	n, t := y.Dims()
-	m := o.mergeRows(n)
+	m := p.mergeRows(n)
 	if len(m.blocks) < 2 {
 		return nil, fmt.Errorf("leaveout: all %d rows are in one group, so that none is left when they are left out "+
 			"together: want at least 2 groups", n)
@@ -119,29 +119,29 @@ func (o *Problem) merge(y *mat.Dense) (*merged, error) {
 // restrict returns PᵀV, which has one row for each group.
 func (m *merged) restrict(v *mat.Dense) *mat.Dense {
 	_, t := v.Dims()
-	out := mat.NewDense(len(m.firstRows), t, nil)
+	restricted := mat.NewDense(len(m.firstRows), t, nil)
 	for i, g := range m.groupOf {
-		floats.AddScaled(out.RawRowView(g), m.p[i], v.RawRowView(i))
+		floats.AddScaled(restricted.RawRowView(g), m.p[i], v.RawRowView(i))
 	}
-	return out
+	return restricted
 }
 
 // prolong returns PV, which has one row for each row of the data.
 func (m *merged) prolong(v *mat.Dense) *mat.Dense {
 	_, t := v.Dims()
-	out := mat.NewDense(len(m.groupOf), t, nil)
+	prolonged := mat.NewDense(len(m.groupOf), t, nil)
 	for i, g := range m.groupOf {
-		floats.AddScaled(out.RawRowView(i), m.p[i], v.RawRowView(g))
+		floats.AddScaled(prolonged.RawRowView(i), m.p[i], v.RawRowView(g))
 	}
-	return out
+	return prolonged
 }
 
 // expandResiduals returns Y − PỸ + PẼ.
 func (m *merged) expandResiduals(e *mat.Dense) *mat.Dense {
-	out := m.prolong(m.y)
-	out.Sub(m.centered, out)
-	out.Add(out, m.prolong(e))
-	return out
+	residuals := m.prolong(m.y)
+	residuals.Sub(m.centered, residuals)
+	residuals.Add(residuals, m.prolong(e))
+	return residuals
 }
 
 // setMatrix sets the lower triangle of a, u×u, to that of Ã = PᵀKP+λI, and returns the trace of Ã.
@@ -151,7 +151,7 @@ func (m *merged) setMatrix(a []float64, k *mat.Dense, lambda float64) (trace flo
 	for i, g := range m.groupOf {
 		for j, v := range k.RawRowView(i)[:i+1] {
 			h := m.groupOf[j]
-			if v *= m.p[i] * m.p[j]; g == h && i != j { // K_ij and K_ji, of which only one is read
+			if v *= m.p[i] * m.p[j]; g == h && i != j { // K_ij and K_ji both count, and only one of them is read
 				v *= 2
 			}
 			a[max(g, h)*u+min(g, h)] += v
@@ -169,21 +169,22 @@ func (m *merged) rightHandSides() *mat.Dense {
 	if !m.subtractsMean {
 		return mat.DenseCopyOf(m.y)
 	}
-	var out mat.Dense
-	out.Augment(m.y, mat.NewDense(len(m.rootWeights), 1, append([]float64{}, m.rootWeights...)))
-	return &out
+	var rhs mat.Dense
+	rhs.Augment(m.y, mat.NewDense(len(m.rootWeights), 1, append([]float64{}, m.rootWeights...)))
+	return &rhs
 }
 
 // numerators returns the numerators c̃_g + δ_g(Ã⁻¹b̃)_g of Ẽ, given x = [C̃, Ã⁻¹b̃]. It also returns the largest error
 // of the numerators per unit of relative error of C̃ and Ã⁻¹b̃, and C̃, and b̃ᵀÃ⁻¹b̃/S, which is to be subtracted from
 // tr Ã⁻¹. If no mean is subtracted, the numerators are C̃ itself and the correction of the trace is 0.
-func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, c *mat.Dense, traceCorrection float64) {
+func (m *merged) numerators(x *mat.Dense) (numerators *mat.Dense, sensitivity float64, c *mat.Dense,
+	traceCorrection float64) {
 	u, t := m.y.Dims()
 	c = mat.DenseCopyOf(x.Slice(0, u, 0, t))
 	if sensitivity = mat.Norm(c, 2); !m.subtractsMean {
 		return c, sensitivity, c, 0
 	}
-	num = mat.DenseCopyOf(c)
+	numerators = mat.DenseCopyOf(c)
 	var maxDelta float64
 	for g, root := range m.rootWeights {
 		traceCorrection += root * x.At(g, t) / m.totalWeight
@@ -200,14 +201,14 @@ func (m *merged) numerators(x *mat.Dense) (num *mat.Dense, sensitivity float64, 
 			}
 			maxDelta = max(maxDelta, math.Abs(delta))
 			for _, g := range block {
-				num.Set(g, j, num.At(g, j)+delta*x.At(g, t))
+				numerators.Set(g, j, numerators.At(g, j)+delta*x.At(g, t))
 			}
 		}
 	}
 	if maxDelta > 0 {
 		sensitivity += maxDelta * math.Sqrt(float64(t)) * mat.Norm(x.ColView(t), 2)
 	}
-	return num, sensitivity, c, traceCorrection
+	return numerators, sensitivity, c, traceCorrection
 }
 
 // meanSquare returns the mean square of E, given the sum of the squares of Ẽ.
@@ -220,16 +221,16 @@ func (m *merged) meanSquare(sum float64) float64 {
 // tr Ã⁻¹ minus the correction that numerators returns.
 func (m *merged) gcv(c *mat.Dense, inverseTrace float64) float64 {
 	u, t := c.Dims()
-	v := mat.Norm(c, 2) / (inverseTrace / float64(u)) / math.Sqrt(m.totalWeight*float64(t))
-	return v*v + m.meanSquare(0)
+	root := mat.Norm(c, 2) / (inverseTrace / float64(u)) / math.Sqrt(m.totalWeight*float64(t))
+	return root*root + m.meanSquare(0)
 }
 
 // residuals returns the residuals of the rows before they were multiplied by √w_i: y_i minus the prediction that is
 // fitted without the group of row i.
 func (m *merged) residuals(e *mat.Dense) *mat.Dense {
-	out := m.expandResiduals(e)
-	out.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(m.weight(i)) }, out)
-	return out
+	residuals := m.expandResiduals(e)
+	residuals.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(m.weight(i)) }, residuals)
+	return residuals
 }
 
 // mergedMatrix is the matrix K̃ = PᵀKP, given by products with K.
@@ -238,18 +239,18 @@ type mergedMatrix struct {
 	m      *merged
 }
 
-// Dim returns the number u of groups.
+// Dim returns the number u of groups of equal rows.
 func (k mergedMatrix) Dim() int { return len(k.m.firstRows) }
 
 // Diag returns the diagonal of K̃. Since the rows i of group g are equal, K_ij = √(w_iw_j)·k(x_g, x_g) for two of them,
 // and K̃_gg = W_g·k(x_g, x_g) = K_ii/p_i².
 func (k mergedMatrix) Diag() []float64 {
 	diag := k.matrix.Diag()
-	out := make([]float64, len(k.m.firstRows))
+	merged := make([]float64, len(k.m.firstRows))
 	for g, i := range k.m.firstRows {
-		out[g] = diag[i] / (k.m.p[i] * k.m.p[i])
+		merged[g] = diag[i] / (k.m.p[i] * k.m.p[i])
 	}
-	return out
+	return merged
 }
 
 // KMulTo sets dst = Pᵀ(K(P·src)), u×t.
@@ -263,18 +264,18 @@ func (k mergedMatrix) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// Merged returns PᵀZ for features Z, n×s, of the rows. If rows repeat, the preconditioner that Path takes is made from
-// it. Row g is 1/p_i times the row i of Z, for any row i of group g. If no rows repeat, Merged returns z itself.
-func (o *Problem) Merged(z *points.Dense32) *points.Dense32 {
-	if n, _ := z.Dims(); len(o.mergeRows(n).firstRows) == n {
+// Merged returns PᵀZ for features Z, n×s, of the rows. If rows repeat, the preconditioner for Path must be made from
+// PᵀZ. Row g is 1/p_i times the row i of Z, for any row i of group g. If no rows repeat, Merged returns z itself.
+func (p *Problem) Merged(z *points.Dense32) *points.Dense32 {
+	if n, _ := z.Dims(); len(p.mergeRows(n).firstRows) == n {
 		return z
 	}
-	m := o.mergeRows(z.N)
-	out := points.NewDense32(len(m.firstRows), z.D, nil)
+	m := p.mergeRows(z.N)
+	merged := points.NewDense32(len(m.firstRows), z.D, nil)
 	for g, i := range m.firstRows {
 		for j, v := range z.Row(i) {
-			out.Row(g)[j] = float32(float64(v) / m.p[i])
+			merged.Row(g)[j] = float32(float64(v) / m.p[i])
 		}
 	}
-	return out
+	return merged
 }

@@ -71,32 +71,33 @@ func residualsByRefitting(t *testing.T, k, y *mat.Dense, lambda float64, o *Prob
 
 // randomProblemWithRepeats returns K and Y of n points in random order of which only the given number are different.
 // The rows have random weights if weights is set.
-func randomProblemWithRepeats(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense, o *Problem) {
-	g := rand.New(rand.NewPCG(seed, 5))
+func randomProblemWithRepeats(n, different, t int, classes, weights bool, seed uint64) (k, y *mat.Dense,
+	problem *Problem) {
+	random := rand.New(rand.NewPCG(seed, 5))
 	differentK, _ := randomProblem(different, 2, t, 1, false, seed)
-	original := g.Perm(n) // for each row, the point that it repeats
+	original := random.Perm(n) // for each row, the point that it repeats
 	for i, v := range original {
 		if v >= different {
-			original[i] = g.IntN(different/2 + 1)
+			original[i] = random.IntN(different/2 + 1)
 		}
 	}
 	k, y = mat.NewDense(n, n, nil), mat.NewDense(n, t, nil)
-	o = &Problem{Classification: classes, ComputeResiduals: true, Weights: slices.Repeat([]float64{1}, n)}
+	problem = &Problem{Classification: classes, ComputeResiduals: true, Weights: slices.Repeat([]float64{1}, n)}
 	k.Apply(func(i, j int, _ float64) float64 { return differentK.At(original[i], original[j]) }, k)
 	for i := range n {
-		o.FirstEqual = append(o.FirstEqual, slices.Index(original, original[i]))
+		problem.FirstEqual = append(problem.FirstEqual, slices.Index(original, original[i]))
 		if weights {
-			o.Weights[i] = math.Exp(g.NormFloat64())
+			problem.Weights[i] = math.Exp(random.NormFloat64())
 		}
 		row := y.RawRowView(i)
 		for j := range row {
-			row[j] = 3*differentK.At(original[i], 0) + 2 + 0.5*g.NormFloat64()
+			row[j] = 3*differentK.At(original[i], 0) + 2 + 0.5*random.NormFloat64()
 		}
 		if classes {
 			encodeClass(row, datasets.PredictedClass([]float64{row[0] - 2.5}))
 		}
 	}
-	return k, y, o
+	return k, y, problem
 }
 
 // weightedProblem returns W^½KW^½ and W^½Y, the unweighted problem that is equivalent to one with weights w.
@@ -135,9 +136,9 @@ func TestLeaveOutGroups(t *testing.T) {
 		wk, wy := weightedProblem(k, y, o.Weights)
 		grouped := *o
 		grouped.FirstEqual, grouped.Groups = nil, o.FirstEqual
-		s := testkit.Must(Dense(context.Background(), wk, wy, []float64{0.1}, &grouped))[0]
+		exact := testkit.Must(Dense(context.Background(), wk, wy, []float64{0.1}, &grouped))[0]
 		var difference mat.Dense
-		difference.Sub(residualsByRefitting(t, k, y, s.Lambda, o), s.Residuals)
+		difference.Sub(residualsByRefitting(t, k, y, exact.Lambda, o), exact.Residuals)
 		if e := mat.Norm(&difference, math.Inf(1)); e > 1e-9 {
 			t.Errorf("%s: residuals differ by %g from those of fits without each group", name, e)
 		}
@@ -148,8 +149,8 @@ func TestLeaveOutGroups(t *testing.T) {
 		}
 		grouped.KError = kError
 		e := testkit.Must(Dense(context.Background(), wrongK, wy, []float64{0.1}, &grouped))[0].Error
-		if !e.Contains(s.Error.Value) {
-			t.Errorf("%s: %v with a storage error, exactly %g", name, e, s.Error.Value)
+		if !e.Contains(exact.Error.Value) {
+			t.Errorf("%s: %v with a storage error, exactly %g", name, e, exact.Error.Value)
 		}
 		_, err := Path(context.Background(), denseMatrix{wk}, nil, wy, []float64{0.1}, &grouped)
 		testkit.Fails(t, err, "groups")
@@ -194,14 +195,14 @@ func TestLeaveOutEqualRows(t *testing.T) {
 		if err != nil || !mat.Equal(wk, before) {
 			t.Fatalf("%s: error %v, or K was changed", c.name, err)
 		}
-		for q, s := range scores {
-			e := residualsByRefitting(t, k, y, s.Lambda, o)
-			want := score(y, e, o)
+		for j, s := range scores {
+			residuals := residualsByRefitting(t, k, y, s.Lambda, o)
+			want := score(y, residuals, o)
 			var difference mat.Dense
-			difference.Sub(e, s.Residuals)
+			difference.Sub(residuals, s.Residuals)
 			if mat.Norm(&difference, math.Inf(1)) > 1e-8 || math.Abs(s.Error.Value-want) > 1e-8*max(1, want) ||
 				!(s.Error.Lo <= want+1e-12 && want <= s.Error.Hi+1e-12) || s.Error.Hi-s.Error.Lo > 1e-3 ||
-				s.Lambda != lambdas[q] {
+				s.Lambda != lambdas[j] {
 				t.Errorf("%s, λ = %g: %v, want the error %g; residuals differ by %g", c.name, s.Lambda, s.Error, want,
 					mat.Norm(&difference, math.Inf(1)))
 			}
@@ -296,19 +297,19 @@ func TestPathWithEqualRows(t *testing.T) {
 		wk, wy := weightedProblem(k, y, o.Weights)
 		var eig mat.EigenSym
 		eig.Factorize(testkit.Symmetric(wk), true)
-		var v mat.Dense
-		eig.VectorsTo(&v)
-		z, mu := points.NewDense32(n, features, nil), eig.Values(nil) // ZZᵀ has the largest eigenvalues of K
+		var eigenvectors mat.Dense
+		eig.VectorsTo(&eigenvectors)
+		z, eigenvalues := points.NewDense32(n, features, nil), eig.Values(nil) // ZZᵀ has the largest eigenvalues of K
 		for i := range n {
 			for j := range features {
-				z.Row(i)[j] = float32(v.At(i, n-1-j) * math.Sqrt(max(0, mu[n-1-j])))
+				z.Row(i)[j] = float32(eigenvectors.At(i, n-1-j) * math.Sqrt(max(0, eigenvalues[n-1-j])))
 			}
 		}
-		m := testkit.Must(precond.New(context.Background(), o.Merged(z), 0.1,
+		woodbury := testkit.Must(precond.New(context.Background(), o.Merged(z), 0.1,
 			&precond.Options{Form: precond.FormEigen}))
 		lambdas := []float64{0.05, 1}
 		exact := testkit.Must(Dense(context.Background(), wk, wy, lambdas, o))
-		got := testkit.Must(Path(context.Background(), denseMatrix{wk}, m, wy, lambdas, o))
+		got := testkit.Must(Path(context.Background(), denseMatrix{wk}, woodbury, wy, lambdas, o))
 		for j, s := range got {
 			if want := exact[j]; !(s.Error.Lo <= want.Error.Value && want.Error.Value <= s.Error.Hi) ||
 				math.Abs(s.GCV/want.GCV-1) > 0.1 || math.Abs(s.S/want.S-1) > 0.1 {
@@ -317,7 +318,7 @@ func TestPathWithEqualRows(t *testing.T) {
 			}
 		}
 		o.Classification = true
-		testkit.Fails(t, testkit.ErrOf(Path(context.Background(), denseMatrix{wk}, m, wy, lambdas, o)),
+		testkit.Fails(t, testkit.ErrOf(Path(context.Background(), denseMatrix{wk}, woodbury, wy, lambdas, o)),
 			"only for regression")
 	}
 }

@@ -27,10 +27,10 @@ type matrix interface {
 // Path computes the scores of all λ from products with K only. A score has the leave-one-out error: the mean square of
 // c_i/(A⁻¹)_ii, or the share of labels that leave-one-out predicts wrongly, where A = K+λI and C = A⁻¹Y.
 //
-// The preconditioner woodbury must be ZZᵀ+λ_pI in the eigen form, Z n×s, with any λ_p; its eigenvectors give M = ZZᵀ+λI
-// for each λ. Let G, n×q, have q = Problem.Probes columns g of random signs. Path solves AX = [Y, G] for all λ in one
-// subspace. Each pass over K adds one direction M⁻¹r for each column, where r is the residual of the λ with the largest
-// error. The solutions give C and, by
+// The preconditioner woodbury must be ZZᵀ+λ_pI in the eigen form, where Z is n×s, with any λ_p. Its eigenvectors give M
+// = ZZᵀ+λI for each λ. Let G, n×q, have q = Problem.Probes columns g of random signs. Path solves AX = [Y, G] for all λ
+// in one subspace. Each pass over K adds one direction M⁻¹r for each column, where r is the residual of the λ with the
+// largest error. The solutions give C and, by
 //
 //	diag(A⁻¹) = diag(M⁻¹) + E[g∘(A⁻¹−M⁻¹)g],
 //
@@ -58,36 +58,36 @@ type matrix interface {
 // Path returns an error if a λ or an option is invalid, rows repeat in a classification, the stored K+λI is not
 // positive definite, or ctx ends.
 func Path(ctx context.Context, k matrix, woodbury *precond.Woodbury, y *mat.Dense, lambdas []float64,
-	o *Problem) ([]Score, error) {
+	problem *Problem) ([]Score, error) {
 	n := k.Dim()
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
-	opt := o.withDefaults()
-	if opt.Groups != nil {
+	options := problem.withDefaults()
+	if options.Groups != nil {
 		return nil, errors.New("leaveout: Path leaves out single rows or equal rows, but no other groups: take dense " +
 			"factors")
 	}
-	rows, err := opt.merge(y)
+	rows, err := options.merge(y)
 	if err != nil {
 		return nil, err
 	}
 	if u := len(rows.firstRows); u < n {
-		if opt.Classification {
+		if options.Classification {
 			return nil,
 				fmt.Errorf("leaveout: %d of %d rows repeat others: Path can leave out repeated rows together only for "+
 					"regression", n-u, n)
 		}
-		k, n, opt.SketchExcess = mergedMatrix{k, rows}, u, 0
+		k, n, options.SketchExcess = mergedMatrix{k, rows}, u, 0
 	}
 	if woodbury.Dim() != n {
 		panic(fmt.Sprintf("leaveout: K of order %d, preconditioner of order %d", n, woodbury.Dim()))
 	}
-	p := &pathSolver{k: k, woodbury: woodbury, problem: rows, lambdas: lambdas, o: &opt}
+	p := &pathSolver{k: k, woodbury: woodbury, problem: rows, lambdas: lambdas, options: &options}
 	rhs := rows.rightHandSides()
 	_, p.t = rhs.Dims()
 	p.b = new(mat.Dense)
-	p.b.Augment(rhs, estimate.RandomSigns(n, 0, opt.Probes, opt.Stream))
+	p.b.Augment(rhs, estimate.RandomSigns(n, 0, options.Probes, options.Stream))
 	start := time.Now()
 	if err := p.diagonals(ctx); err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ type pathSolver struct {
 	b            *mat.Dense // B = [Ỹ, b̃, G]
 	t            int        // number of columns of [Ỹ, b̃]
 	lambdas      []float64
-	o            *Problem   // options
-	s            *subspace  // subspace of the solutions
+	options      *Problem
+	subspace     *subspace  // subspace of the solutions
 	hatDiag      *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
 	residualDiag []float64  // diag(K−ZZᵀ)
 }
@@ -125,34 +125,34 @@ type pathSolver struct {
 // diagonals sets hatDiag and residualDiag from blocks of columns of ZV, where ZᵀZ = VΣ²Vᵀ. The squares of the entries
 // of ZV, weighted by 1/(σ²+λ_j), add up to the diagonal of ZZᵀ(ZZᵀ+λ_jI)⁻¹.
 func (p *pathSolver) diagonals(ctx context.Context) error {
-	const block = 64
+	const blockColumns = 64
 	n, s := p.k.Dim(), p.woodbury.Features()
 	p.hatDiag, p.residualDiag = mat.NewDense(n, len(p.lambdas), nil), p.k.Diag()
 	sigma2 := p.woodbury.Eigenvalues()
-	for j0 := 0; j0 < s; j0 += block {
-		width := min(block, s-j0)
+	for start := 0; start < s; start += blockColumns {
+		width := min(blockColumns, s-start)
 		unit, zv := mat.NewDense(s, width, nil), mat.NewDense(n, width, nil)
 		weights := mat.NewDense(width, len(p.lambdas), nil)
-		for c := range width {
-			unit.Set(j0+c, c, 1)
-			for j, l := range p.lambdas {
-				weights.Set(c, j, 1/(sigma2[j0+c]+l))
+		for k := range width {
+			unit.Set(start+k, k, 1)
+			for j, lambda := range p.lambdas {
+				weights.Set(k, j, 1/(sigma2[start+k]+lambda))
 			}
 		}
 		if err := p.woodbury.ZVMulTo(ctx, zv, unit); err != nil {
 			return err
 		}
-		err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(_, q int) {
-			for i := q * panelRows; i < min((q+1)*panelRows, n); i++ {
+		err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(_, panel int) {
+			for i := panel * panelRows; i < min((panel+1)*panelRows, n); i++ {
 				row := zv.RawRowView(i)
-				for c, v := range row {
-					row[c] = v * v
+				for k, v := range row {
+					row[k] = v * v
 					p.residualDiag[i] -= v * v
 				}
 			}
 		})
 		if err == nil {
-			err = mul(ctx, 1, zv, weights, p.hatDiag)
+			err = addProduct(ctx, 1, zv, weights, p.hatDiag)
 		}
 		if err != nil {
 			return err
@@ -163,54 +163,54 @@ func (p *pathSolver) diagonals(ctx context.Context) error {
 
 // solve extends the subspace until all columns have converged.
 func (p *pathSolver) solve(ctx context.Context) error {
-	f, err := p.woodbury.WithLambdas(p.lambdas)
+	preconditioners, err := p.woodbury.WithLambdas(p.lambdas)
 	if err != nil {
 		return err
 	}
-	p.s = newSubspace(p.k, p.b, p.lambdas)
+	p.subspace = newSubspace(p.k, p.b, p.lambdas)
 	n, q := p.b.Dims()
-	tol := make([]float64, q)
-	for c := range tol {
-		tol[c] = solveTol
+	tolerances := make([]float64, q)
+	for c := range tolerances {
+		tolerances[c] = solveTol
 		if c >= p.t {
-			tol[c] *= probeTolFactor
+			tolerances[c] *= probeTolFactor
 		}
 	}
-	for pass := range p.o.MaxIter {
-		cols, js := p.s.worstLambdas(tol)
-		if len(cols) == 0 {
+	for pass := range p.options.MaxIter {
+		columns, lambdaIndices := p.subspace.worstLambdas(tolerances)
+		if len(columns) == 0 {
 			break
 		}
-		r, err := p.s.residuals(ctx, cols, js)
+		r, err := p.subspace.residuals(ctx, columns, lambdaIndices)
 		if err != nil {
 			return err
 		}
-		z := mat.NewDense(n, len(cols), nil)
-		if err := f.SolveColumnsTo(ctx, z, r, js); err != nil {
+		z := mat.NewDense(n, len(columns), nil)
+		if err := preconditioners.SolveColumnsTo(ctx, z, r, lambdaIndices); err != nil {
 			return err
 		}
-		if pass > 0 { // before that, there are no solutions whose error z could measure
-			for i, c := range cols {
-				p.s.observe(js[i], c, dot(r, r, i, i), dot(r, z, i, i), tol[c])
+		if pass > 0 { // in the first pass, there are no solutions whose error z could measure
+			for i, c := range columns {
+				p.subspace.observe(lambdaIndices[i], c, columnDot(r, r, i, i), columnDot(r, z, i, i), tolerances[c])
 			}
 		}
-		u, err := p.s.orthonormalize(ctx, z)
+		u, err := p.subspace.orthonormalize(ctx, z)
 		if err != nil {
 			return err
 		}
 		if u == nil {
 			break
 		}
-		if err := p.s.extend(ctx, u); err != nil {
+		if err := p.subspace.extend(ctx, u); err != nil {
 			return err
 		}
 		unfinished := 0
-		for _, d := range p.s.converged {
-			if !d {
+		for _, isConverged := range p.subspace.converged {
+			if !isConverged {
 				unfinished++
 			}
 		}
-		p.o.Progress(len(p.s.converged)-unfinished, len(p.s.converged))
+		p.options.Progress(len(p.subspace.converged)-unfinished, len(p.subspace.converged))
 	}
 	return nil
 }
@@ -224,14 +224,14 @@ const (
 // solutions returns X_j = VW_j, and X_j + M⁻¹(B−(K+λ_jI)X_j), which is one step more accurate.
 func (p *pathSolver) solutions(ctx context.Context, j int) (x, refined *mat.Dense, err error) {
 	n, q := p.b.Dims()
-	cols, js := make([]int, q), make([]int, q)
-	for c := range cols {
-		cols[c], js[c] = c, j
+	columns, lambdaIndices := make([]int, q), make([]int, q)
+	for c := range columns {
+		columns[c], lambdaIndices[c] = c, j
 	}
 	x, refined = mat.NewDense(n, q, nil), mat.NewDense(n, q, nil)
-	r, err := p.s.residuals(ctx, cols, js)
+	r, err := p.subspace.residuals(ctx, columns, lambdaIndices)
 	if err == nil {
-		err = mul(ctx, 1, p.s.v, p.s.w[j], x)
+		err = addProduct(ctx, 1, p.subspace.v, p.subspace.w[j], x)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -267,7 +267,7 @@ func (p *pathSolver) score(ctx context.Context, j int) (Score, error) {
 	return second.score(first), ctx.Err()
 }
 
-// estimator estimates the error at one λ from a solution X.
+// estimator estimates the leave-one-out error at one λ from a solution X.
 type estimator struct {
 	p            *pathSolver
 	lambda       float64
@@ -282,9 +282,9 @@ type estimator struct {
 func (p *pathSolver) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
-	num, _, c, traceCorrection := p.problem.numerators(x)
+	numerators, _, c, traceCorrection := p.problem.numerators(x)
 	e := &estimator{p: p, lambda: lambda, c: c, r: new(mat.Dense), inverseTrace: -traceCorrection}
-	e.r.Scale(lambda, num)
+	e.r.Scale(lambda, numerators)
 	l := &leverages{problem: p.problem, precondComplement: make([]float64, n), coupling: make([]float64, n),
 		lower: make([]float64, n), upper: make([]float64, n), estimates: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
@@ -292,16 +292,16 @@ func (p *pathSolver) newEstimator(j int, x, g, mg *mat.Dense) *estimator {
 		l.precondComplement[i] = max(1-p.hatDiag.At(i, j), lambda/(diag[i]+lambda))
 		l.coupling[i] = max(0, p.residualDiag[i]) * l.precondComplement[i] / lambda
 		l.lower[i], l.upper[i] = lambda/(diag[i]+lambda), 1
-		if p.o.SketchExcess > 0 && p.o.SketchExcess < lambda {
-			l.upper[i] = min(1, l.precondComplement[i]/(1-p.o.SketchExcess/lambda))
+		if p.options.SketchExcess > 0 && p.options.SketchExcess < lambda {
+			l.upper[i] = min(1, l.precondComplement[i]/(1-p.options.SketchExcess/lambda))
 		}
-		for k := range q - p.t {
-			v := l.precondComplement[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
-			l.estimates.Set(i, k, v)
+		for probe := range q - p.t {
+			v := l.precondComplement[i] + lambda*g.At(i, probe)*(x.At(i, p.t+probe)-mg.At(i, probe))
+			l.estimates.Set(i, probe, v)
 			e.inverseTrace += v / lambda / float64(q-p.t)
 		}
 	}
-	if p.o.Classification {
+	if p.options.Classification {
 		e.tau = thresholds(p.problem.y, e.r)
 	}
 	l.sortKey = make([]float64, n)
@@ -334,7 +334,7 @@ func (e *estimator) errorOf(d *distribution) (v float64) {
 func (e *estimator) score(previous *estimator) Score {
 	n, t := e.r.Dims()
 	_, m := e.leverages.estimates.Dims()
-	o, rows := e.p.o, e.p.problem
+	options, rows := e.p.options, e.p.problem
 	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.inverseTrace), S: float64(n) - e.lambda*e.inverseTrace}
 	withoutProbe, mean := make([]float64, m), 0.0
 	for k := range m {
@@ -343,23 +343,24 @@ func (e *estimator) score(previous *estimator) Score {
 	}
 	v := e.errorOf(e.distribution)
 	var jackknife float64 // relative to v², because squares of squared targets may overflow
-	for _, w := range withoutProbe {
+	for _, value := range withoutProbe {
 		if v > 0 {
-			jackknife += (w - mean) / v * ((w - mean) / v) * float64(m-1) / float64(m)
+			jackknife += (value - mean) / v * ((value - mean) / v) * float64(m-1) / float64(m)
 		}
 	}
 
 	slack := math.Abs(v - previous.errorOf(previous.distribution)) // error of the solves
-	relKError := 2 * o.KError / (e.lambda - o.KError)              // relative error of c_i/(A⁻¹)_ii due to KError
-	halfWidth := estimate.StudentHalfWidth(o.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
+	relKError := 2 * options.KError / (e.lambda - options.KError)  // relative error of c_i/(A⁻¹)_ii due to KError
+	halfWidth := estimate.StudentHalfWidth(options.Confidence, float64(m-1)) * math.Sqrt(jackknife) * v
 	bias := 0.0
 	if e.tau != nil {
 		_, deviation := e.leverages.wrongShare(e.distribution, e.tau, 1)
-		halfWidth = math.Hypot(halfWidth, distuv.UnitNormal.Quantile(0.5+o.Confidence/2)*deviation)
+		halfWidth = math.Hypot(halfWidth, distuv.UnitNormal.Quantile(0.5+options.Confidence/2)*deviation)
 		upperShare, _ := e.leverages.wrongShare(e.distribution, e.tau, 1+relKError)
 		lowerShare, _ := e.leverages.wrongShare(e.distribution, e.tau, max(0, 1-relKError))
 		slack += upperShare - lowerShare
-		bias = math.Abs(v-e.leverages.extrapolatedShare(e.tau)) + 0.5/float64(n) // a number of labels is a whole number
+		// The number of wrong labels is an integer.
+		bias = math.Abs(v-e.leverages.extrapolatedShare(e.tau)) + 0.5/float64(n)
 	} else {
 		slack += v * ((1+relKError)*(1+relKError) - 1)
 		bias = max(math.Abs(v-meanSquareFor(e.r, e.distribution.model)),
@@ -367,17 +368,18 @@ func (e *estimator) score(previous *estimator) Score {
 	}
 
 	halfWidth += bias + slack
-	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: o.Confidence,
+	s.Error = estimate.Interval{Value: v, Lo: v - halfWidth, Hi: v + halfWidth, Confidence: options.Confidence,
 		Method: "probes"}
 	if e.tau == nil && v > 0 { // the mean of 1/p² is skewed
 		s.Error.Hi = v * math.Exp(halfWidth/v)
 	}
 	e.widen(&s.Error, slack)
-	if i := &s.Error; e.tau == nil {
-		nt := float64(n * t)
-		i.Value, i.Lo, i.Hi = rows.meanSquare(nt*i.Value), rows.meanSquare(nt*i.Lo), rows.meanSquare(nt*i.Hi)
+	if e.tau == nil { // from the merged rows to all rows
+		for _, v := range []*float64{&s.Error.Value, &s.Error.Lo, &s.Error.Hi} {
+			*v = rows.meanSquare(float64(n*t) * *v)
+		}
 	}
-	if o.ComputeResiduals {
+	if options.ComputeResiduals {
 		var residuals mat.Dense
 		d := e.distribution
 		residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + d.cv2[i]) / d.mean[i] }, e.r)
@@ -396,19 +398,20 @@ func (e *estimator) robustError() float64 {
 
 // widen replaces the interval by the bounds that follow from lower ≤ p_i ≤ upper, plus slack for the error of C, if the
 // probes are too noisy or robustError is outside the interval.
-func (e *estimator) widen(v *estimate.Interval, slack float64) {
+func (e *estimator) widen(interval *estimate.Interval, slack float64) {
 	lo, hi := meanSquareFor(e.r, e.leverages.upper), math.Inf(1)
 	if e.tau != nil {
 		lo, hi = e.leverages.shareBelow(e.leverages.upper, e.tau), e.leverages.shareBelow(e.leverages.lower, e.tau)
 	}
-	if solutionKnown := 2*e.p.o.KError < e.lambda; !solutionKnown {
-		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"
-	} else if robust := e.robustError(); e.distribution.noise > maxNoise || robust < v.Lo || robust > v.Hi {
-		v.Lo, v.Hi, v.Method = lo-slack, hi+slack, "bounds"
+	if solutionKnown := 2*e.p.options.KError < e.lambda; !solutionKnown {
+		interval.Lo, interval.Hi, interval.Method = 0, math.Inf(1), "bounds"
+	} else if robust := e.robustError(); e.distribution.noise > maxNoise || robust < interval.Lo ||
+		robust > interval.Hi {
+		interval.Lo, interval.Hi, interval.Method = lo-slack, hi+slack, "bounds"
 	}
-	v.Lo = min(v.Value, max(v.Lo, 0))
-	v.Hi = max(v.Value, v.Hi)
+	interval.Lo = min(interval.Value, max(interval.Lo, 0))
+	interval.Hi = max(interval.Value, interval.Hi)
 	if e.tau != nil {
-		v.Hi = min(v.Hi, 1)
+		interval.Hi = min(interval.Hi, 1)
 	}
 }

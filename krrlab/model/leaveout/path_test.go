@@ -31,40 +31,40 @@ type testProblem struct {
 // testProblems returns three problems with n points: normal points with a smooth function, points with heavy tails and
 // outliers, and classes in clusters. The bandwidth σ is about the root mean square distance divided by √2.
 func testProblems(t *testing.T, n int) (problems []testProblem) {
-	g := rand.New(rand.NewPCG(5, 6))
-	for _, s := range []struct {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
 		name       string
-		classes    bool
-		targets, d int
+		classes    bool                     // whether the targets are classes
+		targets, d int                      // number of columns of Y, and dimension of the points
 		draw       func(x []float64, i int) // draws point i
 	}{
 		{"smooth", false, 2, 8, func(x []float64, _ int) {
 			for j := range x {
-				x[j] = g.NormFloat64()
+				x[j] = random.NormFloat64()
 			}
 		}},
 		{"heavy tails", false, 1, 6, func(x []float64, _ int) {
-			s := math.Sqrt(g.ExpFloat64() * 2)
+			s := math.Sqrt(random.ExpFloat64() * 2)
 			for j := range x {
-				x[j] = g.NormFloat64() / (0.3 + s)
+				x[j] = random.NormFloat64() / (0.3 + s)
 			}
 		}},
 		{"clusters", true, 3, 5, func(x []float64, i int) {
 			for j := range x {
-				x[j] = 2*float64((i*(j+3))%7)/3 + 0.5*g.NormFloat64()
+				x[j] = 2*float64((i*(j+3))%7)/3 + 0.5*random.NormFloat64()
 			}
 		}},
 	} {
-		x, y := points.NewDense(n, s.d, nil), mat.NewDense(n, s.targets, nil)
+		x, y := points.NewDense(n, c.d, nil), mat.NewDense(n, c.targets, nil)
 		var sq float64
 		for i := range n {
 			row := x.Row(i)
-			s.draw(row, i)
+			c.draw(row, i)
 			f := y.RawRowView(i)
 			for j := range f {
-				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
+				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*random.NormFloat64()
 			}
-			if s.classes {
+			if c.classes {
 				encodeClass(f, datasets.PredictedClass(f))
 			}
 			for j := range row {
@@ -73,16 +73,17 @@ func testProblems(t *testing.T, n int) (problems []testProblem) {
 		}
 		k := testkit.Must(gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3,
 			&gram.Options{Storage: gram.Float64}))
-		problems = append(problems, testProblem{s.name, s.classes, y, k})
+		problems = append(problems, testProblem{c.name, c.classes, y, k})
 	}
 	return problems
 }
 
-// rpCholeskyPrecond returns a preconditioner of rank s and a number e with FFᵀ ≼ K+eI.
+// rpCholeskyPrecond returns the preconditioner FFᵀ+I from s landmarks of randomly pivoted Cholesky, and a number e with
+// FFᵀ ≼ K+eI.
 func rpCholeskyPrecond(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
-	f := testkit.Must(lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil))
-	m := testkit.Must(precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen}))
-	return m, f.Rounding
+	factor := testkit.Must(lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil))
+	woodbury := testkit.Must(precond.New(context.Background(), factor.F, 1, &precond.Options{Form: precond.FormEigen}))
+	return woodbury, factor.Rounding
 }
 
 // TestPathCoverage checks that the intervals of Path cover the value of Dense for each λ at the stated rate. Intervals
@@ -91,40 +92,41 @@ func TestPathCoverage(t *testing.T) {
 	n, seeds := suite.Scale(150, 300, 800), suite.Scale(8, 8, 100)
 	lambdas := []float64{10, 1, 0.1, 0.01}
 	ctx := context.Background()
-	for _, s := range testProblems(t, n) {
+	for _, problem := range testProblems(t, n) {
 		dense := mat.NewDense(n, n, nil)
-		testkit.OK(t, s.k.DenseTo(ctx, dense))
-		want := testkit.Must(Dense(ctx, dense, s.y, lambdas,
-			&Problem{Classification: s.classes, ComputeResiduals: true}))
+		testkit.OK(t, problem.k.DenseTo(ctx, dense))
+		want := testkit.Must(Dense(ctx, dense, problem.y, lambdas,
+			&Problem{Classification: problem.classes, ComputeResiduals: true}))
 		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
 		width, bias := make([]float64, len(lambdas)), make([]float64, len(lambdas))
 		for seed := range seeds {
-			m, e := rpCholeskyPrecond(t, s.k, n/8, uint64(seed))
-			got := testkit.Must(Path(ctx, s.k, m, s.y, lambdas,
-				&Problem{Classification: s.classes, ComputeResiduals: true, SketchExcess: e,
+			woodbury, sketchExcess := rpCholeskyPrecond(t, problem.k, n/8, uint64(seed))
+			got := testkit.Must(Path(ctx, problem.k, woodbury, problem.y, lambdas,
+				&Problem{Classification: problem.classes, ComputeResiduals: true, SketchExcess: sketchExcess,
 					Stream: rng.New(uint64(seed))}))
-			for j, g := range got {
+			for j, score := range got {
 				truth := want[j].Error.Value
-				if g.Error.Contains(truth) {
+				if score.Error.Contains(truth) {
 					covered[j]++
-				} else if g.Error.Method == "bounds" {
-					t.Errorf("%s, seed %d, λ = %g: %v misses %g", s.name, seed, lambdas[j], g.Error, truth)
+				} else if score.Error.Method == "bounds" {
+					t.Errorf("%s, seed %d, λ = %g: %v misses %g", problem.name, seed, lambdas[j], score.Error, truth)
 				}
-				if g.Error.Method == "probes" {
+				if score.Error.Method == "probes" {
 					claimed[j]++
-					if v := g.Error; !s.classes && !(v.Hi-v.Value > v.Value-v.Lo) {
-						t.Errorf("%s, seed %d, λ = %g: %v allows for no skewness", s.name, seed, lambdas[j], v)
+					if v := score.Error; !problem.classes && !(v.Hi-v.Value > v.Value-v.Lo) {
+						t.Errorf("%s, seed %d, λ = %g: %v allows for no skewness", problem.name, seed, lambdas[j], v)
 					}
 				}
-				width[j] += (g.Error.Hi - g.Error.Lo) / 2 / truth / float64(seeds)
-				bias[j] += (g.Error.Value/truth - 1) / float64(seeds)
+				width[j] += (score.Error.Hi - score.Error.Lo) / 2 / truth / float64(seeds)
+				bias[j] += (score.Error.Value/truth - 1) / float64(seeds)
 			}
 		}
-		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered,
+		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", problem.name, lambdas,
+			covered,
 			seeds, claimed, width, bias)
-		for j, c := range covered {
-			if c < minCovered(seeds) {
-				t.Errorf("%s, λ = %g: %d of %d intervals cover, want %d", s.name, lambdas[j], c, seeds,
+		for j, count := range covered {
+			if count < minCovered(seeds) {
+				t.Errorf("%s, λ = %g: %d of %d intervals cover, want %d", problem.name, lambdas[j], count, seeds,
 					minCovered(seeds))
 			}
 		}
@@ -138,17 +140,17 @@ func minCovered(seeds int) int { return seeds - 3 - seeds/10 }
 // TestPathWithLargeStorageError checks that no bound is claimed if the error of K may be 0.6λ or more, because neither
 // (K+λI)⁻¹ nor C is then known.
 func TestPathWithLargeStorageError(t *testing.T) {
-	for _, s := range testProblems(t, 120) {
-		m, e := rpCholeskyPrecond(t, s.k, 30, 1)
+	for _, problem := range testProblems(t, 120) {
+		woodbury, sketchExcess := rpCholeskyPrecond(t, problem.k, 30, 1)
 		for _, kError := range []float64{0.6, 1, 3, 100} {
-			got := testkit.Must(Path(context.Background(), s.k, m, s.y, []float64{1},
-				&Problem{Classification: s.classes, SketchExcess: e + kError, KError: kError}))
+			got := testkit.Must(Path(context.Background(), problem.k, woodbury, problem.y, []float64{1},
+				&Problem{Classification: problem.classes, SketchExcess: sketchExcess + kError, KError: kError}))
 			hi := math.Inf(1)
-			if s.classes {
+			if problem.classes {
 				hi = 1
 			}
 			if v := got[0].Error; v.Method != "bounds" || v.Lo != 0 || v.Hi != hi {
-				t.Errorf("%s, λ = 1, storage error %g: %v by %s, want [0, %g]", s.name, kError, v, v.Method, hi)
+				t.Errorf("%s, λ = 1, storage error %g: %v by %s, want [0, %g]", problem.name, kError, v, v.Method, hi)
 			}
 		}
 	}
@@ -158,10 +160,10 @@ func TestPathWithLargeStorageError(t *testing.T) {
 // model of the probes does not describe. The intervals must cover the exact error all the same.
 func TestPathWithOutliers(t *testing.T) {
 	const n, outliers = 300, 30
-	g := rand.New(rand.NewPCG(8, 9))
+	random := rand.New(rand.NewPCG(8, 9))
 	x, y := points.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for i := range n {
-		x.Row(i)[0] = g.NormFloat64()
+		x.Row(i)[0] = random.NormFloat64()
 		if i < outliers {
 			x.Row(i)[0] = 100 * float64(i+1)
 		}
@@ -175,14 +177,14 @@ func TestPathWithOutliers(t *testing.T) {
 	want := testkit.Must(Dense(context.Background(), dense, y, lambdas, nil))
 	claimed := 0
 	for seed := range uint64(10) {
-		m, e := rpCholeskyPrecond(t, k, 10, seed)
-		got := testkit.Must(Path(context.Background(), k, m, y, lambdas,
-			&Problem{SketchExcess: e, Stream: rng.New(seed)}))
-		for j, v := range got {
-			if !v.Error.Contains(want[j].Error.Value) {
-				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)
+		woodbury, sketchExcess := rpCholeskyPrecond(t, k, 10, seed)
+		got := testkit.Must(Path(context.Background(), k, woodbury, y, lambdas,
+			&Problem{SketchExcess: sketchExcess, Stream: rng.New(seed)}))
+		for j, score := range got {
+			if !score.Error.Contains(want[j].Error.Value) {
+				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], score.Error, want[j].Error.Value)
 			}
-			if v.Error.Method == "probes" {
+			if score.Error.Method == "probes" {
 				claimed++
 			}
 		}
@@ -196,15 +198,15 @@ func TestPathWithWeights(t *testing.T) {
 	const n, seeds = 120, 12
 	lambdas, covered, proved := []float64{3, 0.03}, 0, 0
 	for seed := range uint64(seeds) {
-		g := rand.New(rand.NewPCG(seed, 11))
+		random := rand.New(rand.NewPCG(seed, 11))
 		x, y := points.NewDense(n, 3, nil), mat.NewDense(n, 3, nil)
 		weights := make([]float64, n)
 		for i := range n {
 			for j := range x.Row(i) {
-				x.Row(i)[j] = g.NormFloat64()
+				x.Row(i)[j] = random.NormFloat64()
 			}
-			weights[i] = 0.01 + 20*math.Pow(g.Float64(), 6)
-			encodeClass(y.RawRowView(i), int(math.Abs(2*x.Row(i)[0]+g.NormFloat64()))%3)
+			weights[i] = 0.01 + 20*math.Pow(random.Float64(), 6)
+			encodeClass(y.RawRowView(i), int(math.Abs(2*x.Row(i)[0]+random.NormFloat64()))%3)
 			floats.Scale(math.Sqrt(weights[i]), y.RawRowView(i))
 		}
 		k := testkit.Must(gram.New(t.Context(), kernel.Laplacian{Sigma: 1.5},
@@ -214,15 +216,15 @@ func TestPathWithWeights(t *testing.T) {
 		testkit.OK(t, k.DenseTo(t.Context(), dense))
 		o := &Problem{Classification: true, Weights: weights, Stream: rng.New(seed)}
 		want := testkit.Must(Dense(t.Context(), dense, y, lambdas, o))
-		m, e := rpCholeskyPrecond(t, k, n/8, seed)
-		o.SketchExcess = e
-		for j, v := range testkit.Must(Path(t.Context(), k, m, y, lambdas, o)) {
-			if v.Error.Contains(want[j].Error.Value) {
+		woodbury, sketchExcess := rpCholeskyPrecond(t, k, n/8, seed)
+		o.SketchExcess = sketchExcess
+		for j, score := range testkit.Must(Path(t.Context(), k, woodbury, y, lambdas, o)) {
+			if score.Error.Contains(want[j].Error.Value) {
 				covered++
-			} else if v.Error.Method == "bounds" {
-				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)
+			} else if score.Error.Method == "bounds" {
+				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], score.Error, want[j].Error.Value)
 			}
-			if v.Error.Method == "bounds" {
+			if score.Error.Method == "bounds" {
 				proved++
 			}
 		}

@@ -17,14 +17,15 @@ func TestUnitsOfTargets(t *testing.T) {
 	for _, p := range testProblems(t, n) {
 		classes, y, k := p.classes, p.y, mat.NewDense(n, n, nil)
 		testkit.OK(t, p.k.DenseTo(t.Context(), k))
-		m, e := rpCholeskyPrecond(t, p.k, 30, 1)
+		woodbury, sketchExcess := rpCholeskyPrecond(t, p.k, 30, 1)
 		methods := map[string]func(y *mat.Dense) ([]Score, error){
 			"dense": func(y *mat.Dense) ([]Score, error) {
 				return Dense(t.Context(), k, y, lambdas, &Problem{Classification: classes, ComputeResiduals: true})
 			},
 			"path": func(y *mat.Dense) ([]Score, error) {
-				return Path(t.Context(), p.k, m, y, lambdas,
-					&Problem{Classification: classes, ComputeResiduals: true, SketchExcess: e, Stream: rng.New(1)})
+				return Path(t.Context(), p.k, woodbury, y, lambdas,
+					&Problem{Classification: classes, ComputeResiduals: true, SketchExcess: sketchExcess,
+						Stream: rng.New(1)})
 			},
 		}
 		for name, run := range methods {
@@ -33,16 +34,18 @@ func TestUnitsOfTargets(t *testing.T) {
 				var scaled mat.Dense
 				scaled.Scale(unit, y)
 				got := testkit.Must(run(&scaled))
-				for q, w := range want {
-					g, square := got[q], unit*unit
+				for j, wantScore := range want {
+					score, errorFactor := got[j], unit*unit
 					if classes {
-						square = 1
+						errorFactor = 1
 					}
-					if g.Error.Value != square*w.Error.Value || g.Error.Lo != square*w.Error.Lo ||
-						g.Error.Hi != square*w.Error.Hi || g.GCV != unit*unit*w.GCV ||
-						g.Residuals.At(3, 0) != unit*w.Residuals.At(3, 0) {
+					if score.Error.Value != errorFactor*wantScore.Error.Value ||
+						score.Error.Lo != errorFactor*wantScore.Error.Lo ||
+						score.Error.Hi != errorFactor*wantScore.Error.Hi || score.GCV != unit*unit*wantScore.GCV ||
+						score.Residuals.At(3, 0) != unit*wantScore.Residuals.At(3, 0) {
 						t.Errorf("%s, classes %v, targets times %g, λ = %g: %v, GCV %g, want %v, GCV %g, times that squared",
-							name, classes, unit, w.Lambda, g.Error, g.GCV, w.Error, w.GCV)
+							name, classes, unit, wantScore.Lambda, score.Error, score.GCV, wantScore.Error,
+							wantScore.GCV)
 					}
 				}
 			}

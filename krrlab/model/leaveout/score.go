@@ -36,8 +36,8 @@ type Problem struct {
 	SubtractsMean bool
 	// ComputeResiduals requests Score.Residuals, which take 8nt bytes for each λ.
 	ComputeResiduals bool
-	// SketchExcess, if positive, is an e for which ZZᵀ ≼ K+eI is proved, where Z is that of Path's preconditioner. For
-	// a lowrank.Factor that is Certain, it is the factor's Rounding. Default 0: none is known.
+	// SketchExcess, if positive, is a number e for which ZZᵀ ≼ K+eI is proved, where ZZᵀ+λ_pI is the preconditioner for
+	// Path. For a lowrank.Factor that is Certain, e is the factor's Rounding. Default 0: no such number is known.
 	SketchExcess float64
 	// Probes is the number of probes of Path, which are vectors of random signs: at least 4. Default 8.
 	Probes int
@@ -51,15 +51,15 @@ type Problem struct {
 	Progress func(done, total int)
 }
 
-// withDefaults returns a copy of o, which may be nil, with the defaults filled in.
-func (o *Problem) withDefaults() Problem {
-	out := *cmp.Or(o, &Problem{})
-	out.Probes, out.MaxIter = cmp.Or(out.Probes, 8), cmp.Or(out.MaxIter, 200)
-	out.Confidence = cmp.Or(out.Confidence, estimate.DefaultConfidence)
-	if out.Progress == nil {
-		out.Progress = func(_, _ int) {}
+// withDefaults returns a copy of p, which may be nil, with the defaults filled in.
+func (p *Problem) withDefaults() Problem {
+	completed := *cmp.Or(p, &Problem{})
+	completed.Probes, completed.MaxIter = cmp.Or(completed.Probes, 8), cmp.Or(completed.MaxIter, 200)
+	completed.Confidence = cmp.Or(completed.Confidence, estimate.DefaultConfidence)
+	if completed.Progress == nil {
+		completed.Progress = func(_, _ int) {}
 	}
-	return out
+	return completed
 }
 
 // Score is the result of leave-one-out for one λ.
@@ -82,7 +82,7 @@ type Score struct {
 	Residuals *mat.Dense `json:"-"`
 }
 
-// check returns an error if the λ or the number of points are invalid, and panics if the shapes differ.
+// check returns an error if a λ or the number of points is invalid, and panics if the shapes differ.
 func check(n int, y *mat.Dense, lambdas []float64) error {
 	if m, _ := y.Dims(); m != n {
 		panic(fmt.Sprintf("leaveout: K of order %d, %d targets", n, m))
@@ -93,9 +93,9 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	if len(lambdas) == 0 {
 		return fmt.Errorf("leaveout: no λ: want at least one value")
 	}
-	for _, l := range lambdas {
-		if !(l >= 1e-100 && l <= 1e100) {
-			return fmt.Errorf("leaveout: λ = %g: want a positive number from 1e-100 to 1e100", l)
+	for _, lambda := range lambdas {
+		if !(lambda >= 1e-100 && lambda <= 1e100) {
+			return fmt.Errorf("leaveout: λ = %g: want a positive number from 1e-100 to 1e100", lambda)
 		}
 	}
 	return nil
@@ -107,16 +107,16 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 func (m *merged) wrongLabels(e *mat.Dense, tolerance func(i int) float64) (share, undecided float64) {
 	y := m.centered
 	n, t := y.Dims()
-	f, total := make([]float64, t), 0.0
+	prediction, total := make([]float64, t), 0.0
 	for i := range n {
 		truth := datasets.PredictedClass(y.RawRowView(i))
-		for j := range f {
-			f[j] = y.At(i, j) - e.At(i, j)
+		for j := range prediction {
+			prediction[j] = y.At(i, j) - e.At(i, j)
 		}
-		if datasets.PredictedClass(f) != truth {
+		if datasets.PredictedClass(prediction) != truth {
 			share += m.scoreWeight(i)
 		}
-		if math.Abs(datasets.Margin(f, truth))/2 <= tolerance(i) {
+		if math.Abs(datasets.Margin(prediction, truth))/2 <= tolerance(i) {
 			undecided += m.scoreWeight(i)
 		}
 		total += m.scoreWeight(i)

@@ -34,12 +34,12 @@ type subspace struct {
 	w       []*mat.Dense // W_j for each λ_j, k×q
 
 	// The following slices are indexed by j·q+c.
-	converged []bool    // the error of column c at λ_j is at most the tolerance
+	converged []bool    // whether the error of column c at λ_j is at most the tolerance
 	rr        []float64 // ‖r‖²
 	energy    []float64 // bᵀx
 
-	// ratio and ratioLambda are indexed by c: the last rᵀM⁻¹r/‖r‖², and the λ at which it was computed. For other λ,
-	// M⁻¹ is at most max(1, ratioLambda/λ) times that M⁻¹, and at most 1/λ.
+	// ratio and ratioLambda are indexed by c: the last rᵀM⁻¹r/‖r‖², and the λ at which it was computed. For another λ,
+	// M⁻¹ is at most max(1, ratioLambda/λ) times the M⁻¹ at ratioLambda, and at most 1/λ.
 	ratio       []float64
 	ratioLambda []float64
 }
@@ -52,7 +52,7 @@ func newSubspace(k matrix, b *mat.Dense, lambdas []float64) *subspace {
 		ratioLambda: make([]float64, q)}
 	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)
 	for c := range q {
-		s.bb[c] = dot(b, b, c, c)
+		s.bb[c] = columnDot(b, b, c, c)
 		s.ratio[c] = math.Inf(1)
 		for j := range lambdas {
 			s.converged[j*q+c] = s.bb[c] == 0
@@ -61,11 +61,11 @@ func newSubspace(k matrix, b *mat.Dense, lambdas []float64) *subspace {
 	return s
 }
 
-// dot returns a_cᵀb_e.
-func dot(a, b *mat.Dense, c, e int) (sum float64) {
-	ra, rb := a.RawMatrix(), b.RawMatrix()
-	for i := range ra.Rows {
-		sum += ra.Data[i*ra.Stride+c] * rb.Data[i*rb.Stride+e]
+// columnDot returns a_cᵀb_e, where a_c is column c of a and b_e is column e of b.
+func columnDot(a, b *mat.Dense, c, e int) (sum float64) {
+	rawA, rawB := a.RawMatrix(), b.RawMatrix()
+	for i := range rawA.Rows {
+		sum += rawA.Data[i*rawA.Stride+c] * rawB.Data[i*rawB.Stride+e]
 	}
 	return sum
 }
@@ -74,18 +74,18 @@ func dot(a, b *mat.Dense, c, e int) (sum float64) {
 //
 //	‖r‖² = ‖b‖² − 2wᵀ(KV+λV)ᵀb + wᵀ((KV)ᵀKV + 2λVᵀKV + λ²I)w.
 func (s *subspace) setNorms(j int) {
-	l, w, q := s.lambdas[j], s.w[j].RawMatrix(), len(s.bb)
+	lambda, w, q := s.lambdas[j], s.w[j].RawMatrix(), len(s.bb)
 	h, p := s.h.RawMatrix(), s.p.RawMatrix()
 	k := w.Rows
-	g := blas64.General{Rows: k, Cols: k, Stride: k, Data: make([]float64, k*k)}
+	gram := blas64.General{Rows: k, Cols: k, Stride: k, Data: make([]float64, k*k)}
 	for i := range k {
 		for e, v := range h.Data[i*h.Stride : i*h.Stride+k] {
-			g.Data[i*k+e] = p.Data[i*p.Stride+e] + 2*l*v
+			gram.Data[i*k+e] = p.Data[i*p.Stride+e] + 2*lambda*v
 		}
-		g.Data[i*k+i] += l * l
+		gram.Data[i*k+i] += lambda * lambda
 	}
 	gw := blas64.General{Rows: k, Cols: q, Stride: q, Data: make([]float64, k*q)}
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, g, w, 0, gw)
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, gram, w, 0, gw)
 	rr, energy := s.rr[j*q:(j+1)*q], s.energy[j*q:(j+1)*q]
 	copy(rr, s.bb)
 	clear(energy)
@@ -93,7 +93,7 @@ func (s *subspace) setNorms(j int) {
 		vb, kb := s.vb.RawRowView(i), s.kb.RawRowView(i)
 		for c := range q {
 			wi := w.Data[i*w.Stride+c]
-			rr[c] += wi * (gw.Data[i*q+c] - 2*kb[c] - 2*l*vb[c])
+			rr[c] += wi * (gw.Data[i*q+c] - 2*kb[c] - 2*lambda*vb[c])
 			energy[c] += wi * vb[c]
 		}
 	}
@@ -101,38 +101,40 @@ func (s *subspace) setNorms(j int) {
 
 // worstLambdas returns, for each column of B that has not converged at every λ_j, the column and the index j of the
 // largest residual relative to its energy bᵀx. It sets converged where the error is certainly at most the tolerance.
-func (s *subspace) worstLambdas(tol []float64) (cols, js []int) {
+func (s *subspace) worstLambdas(tolerances []float64) (columns, lambdaIndices []int) {
 	for c, bb := range s.bb {
-		largest, worst := 0.0, -1
-		for j, l := range s.lambdas {
+		largestError, worst := 0.0, -1
+		for j, lambda := range s.lambdas {
 			index := j*len(s.bb) + c
 			if s.converged[index] {
 				continue
 			}
-			squaredError := max(0, s.rr[index]) / (l * max(s.energy[index], 1e-300)) // relative, if M⁻¹ = I/λ
+			// The squared error is relative to the energy. It is a bound, since M⁻¹ ≼ I/λ.
+			squaredError := max(0, s.rr[index]) / (lambda * max(s.energy[index], 1e-300))
 			if s.v == nil {
-				squaredError = bb / l
+				squaredError = bb / lambda
 			}
-			if s.v != nil && squaredError*min(1, s.ratio[c]*max(l, s.ratioLambda[c])) <= tol[c]*tol[c] {
+			if s.v != nil &&
+				squaredError*min(1, s.ratio[c]*max(lambda, s.ratioLambda[c])) <= tolerances[c]*tolerances[c] {
 				s.converged[index] = true
 				continue
 			}
-			if squaredError > largest {
-				largest, worst = squaredError, j
+			if squaredError > largestError {
+				largestError, worst = squaredError, j
 			}
 		}
 		if worst >= 0 {
-			cols, js = append(cols, c), append(js, worst)
+			columns, lambdaIndices = append(columns, c), append(lambdaIndices, worst)
 		}
 	}
-	return cols, js
+	return columns, lambdaIndices
 }
 
-// residuals returns r = b − (KV)w − λVw for columns cols[i] and λ_j, j = js[i].
-func (s *subspace) residuals(ctx context.Context, cols, js []int) (*mat.Dense, error) {
+// residuals returns r = b − (KV)w − λVw for the columns columns[i] of B and λ_j, j = lambdaIndices[i].
+func (s *subspace) residuals(ctx context.Context, columns, lambdaIndices []int) (*mat.Dense, error) {
 	n, _ := s.b.Dims()
-	r := mat.NewDense(n, len(cols), nil)
-	for i, c := range cols {
+	r := mat.NewDense(n, len(columns), nil)
+	for i, c := range columns {
 		for row := range n {
 			r.Set(row, i, s.b.At(row, c))
 		}
@@ -141,17 +143,17 @@ func (s *subspace) residuals(ctx context.Context, cols, js []int) (*mat.Dense, e
 		return r, nil
 	}
 	_, k := s.v.Dims()
-	w, lw := mat.NewDense(k, len(cols), nil), mat.NewDense(k, len(cols), nil)
-	for i, c := range cols {
+	w, scaledW := mat.NewDense(k, len(columns), nil), mat.NewDense(k, len(columns), nil)
+	for i, c := range columns {
 		for e := range k {
-			w.Set(e, i, s.w[js[i]].At(e, c))
-			lw.Set(e, i, s.lambdas[js[i]]*s.w[js[i]].At(e, c))
+			w.Set(e, i, s.w[lambdaIndices[i]].At(e, c))
+			scaledW.Set(e, i, s.lambdas[lambdaIndices[i]]*s.w[lambdaIndices[i]].At(e, c))
 		}
 	}
-	if err := mul(ctx, -1, s.kv, w, r); err != nil {
+	if err := addProduct(ctx, -1, s.kv, w, r); err != nil {
 		return nil, err
 	}
-	return r, mul(ctx, -1, s.v, lw, r)
+	return r, addProduct(ctx, -1, s.v, scaledW, r)
 }
 
 // observe updates the state of column c at λ_j from its residual r and z = M⁻¹r, given rr = rᵀr and rz = rᵀz. If M ≼
@@ -163,19 +165,19 @@ func (s *subspace) observe(j, c int, rr, rz, tol float64) {
 }
 
 // orthonormalize returns an orthonormal basis of the directions that the columns of z add to V, or nil if there are
-// none. Each column is projected twice. It is dropped if its component outside V and the previous columns is at most
-// 1e-10 of it.
+// none. Each column is orthogonalized twice, against rounding errors. It is dropped if its component outside V and the
+// previous columns has at most 1e-10 of its norm.
 func (s *subspace) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, error) {
 	n, t := z.Dims()
 	norms := make([]float64, t)
 	for c := range t {
-		norms[c] = math.Sqrt(dot(z, z, c, c))
+		norms[c] = math.Sqrt(columnDot(z, z, c, c))
 	}
 	for range 2 {
 		if s.v != nil {
-			vz, err := tmul(ctx, s.v, z)
+			vz, err := transposeMul(ctx, s.v, z)
 			if err == nil {
-				err = mul(ctx, -1, s.v, vz, z)
+				err = addProduct(ctx, -1, s.v, vz, z)
 			}
 			if err != nil {
 				return nil, err
@@ -186,14 +188,14 @@ func (s *subspace) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense
 	for c := range t {
 		for range 2 {
 			for e := range rank {
-				f := dot(z, z, e, c)
+				f := columnDot(z, z, e, c)
 				for i := range n {
 					row := z.RawRowView(i)
 					row[c] -= f * row[e]
 				}
 			}
 		}
-		norm := math.Sqrt(dot(z, z, c, c))
+		norm := math.Sqrt(columnDot(z, z, c, c))
 		if !(norm > 1e-10*norms[c]) {
 			continue
 		}
@@ -217,9 +219,9 @@ func (s *subspace) extend(ctx context.Context, u *mat.Dense) error {
 	}
 	s.v, s.kv = augment(s.v, u), augment(s.kv, ku)
 	var products [4]*mat.Dense
-	for i, f := range [4][2]*mat.Dense{{s.v, ku}, {s.kv, ku}, {u, s.b}, {ku, s.b}} {
+	for i, factors := range [4][2]*mat.Dense{{s.v, ku}, {s.kv, ku}, {u, s.b}, {ku, s.b}} {
 		var err error
-		if products[i], err = tmul(ctx, f[0], f[1]); err != nil {
+		if products[i], err = transposeMul(ctx, factors[0], factors[1]); err != nil {
 			return err
 		}
 	}
@@ -227,8 +229,8 @@ func (s *subspace) extend(ctx context.Context, u *mat.Dense) error {
 	s.vb, s.kb = stack(s.vb, products[2]), stack(s.kb, products[3])
 	failed := make([]bool, len(s.lambdas))
 	err := accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
-	for j, f := range failed {
-		if err == nil && f {
+	for j, isFailed := range failed {
+		if err == nil && isFailed {
 			err = fmt.Errorf("leaveout: K+λI as stored is not positive definite at λ = %g: take a larger λ or more "+
 				"accurate storage", s.lambdas[j])
 		}
@@ -253,22 +255,23 @@ func (s *subspace) solve(j int) bool {
 	for i := range k {
 		a.Data[i*a.Stride+i] += s.lambdas[j]
 	}
-	t, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: a.Stride, Data: a.Data})
-	if !ok {
+	factor, isDefinite := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: a.Stride, Data: a.Data})
+	if !isDefinite {
 		return false
 	}
 	s.w[j] = mat.DenseCopyOf(s.vb)
-	lapack64.Potrs(t, s.w[j].RawMatrix())
+	lapack64.Potrs(factor, s.w[j].RawMatrix())
 	s.setNorms(j)
 	return !math.IsNaN(floats.Sum(s.rr[j*len(s.bb) : (j+1)*len(s.bb)]))
 }
 
-// appendBorder extends a symmetric matrix by the columns cols and the corresponding rows.
+// appendBorder extends a symmetric matrix by the columns cols and the corresponding rows. cols has all rows of the
+// result.
 func appendBorder(a, cols *mat.Dense) *mat.Dense {
 	k, added := cols.Dims()
-	out := mat.NewDense(k, k, nil)
+	bordered := mat.NewDense(k, k, nil)
 	if a != nil {
-		out.Slice(0, k-added, 0, k-added).(*mat.Dense).Copy(a)
+		bordered.Slice(0, k-added, 0, k-added).(*mat.Dense).Copy(a)
 	}
 	for i := range k {
 		for c := range added {
@@ -276,11 +279,11 @@ func appendBorder(a, cols *mat.Dense) *mat.Dense {
 			if i >= k-added { // the corner is made symmetric
 				v = (v + cols.At(k-added+c, i-(k-added))) / 2
 			}
-			out.Set(i, k-added+c, v)
-			out.Set(k-added+c, i, v)
+			bordered.Set(i, k-added+c, v)
+			bordered.Set(k-added+c, i, v)
 		}
 	}
-	return out
+	return bordered
 }
 
 // stack returns the rows of a followed by those of b, or b if a is nil.
@@ -293,19 +296,19 @@ func stack(a, b *mat.Dense) *mat.Dense {
 	return &c
 }
 
-// panelRows is the number of rows that a worker multiplies at a time. Sums over panels are added in their order, so
+// panelRows is the number of rows that a goroutine multiplies at a time. Sums over panels are added in their order, so
 // that the bits do not depend on the number of threads.
 const panelRows = 1024
 
-// tmul returns aᵀb.
-func tmul(ctx context.Context, a, b *mat.Dense) (*mat.Dense, error) {
-	ra, rb := a.RawMatrix(), b.RawMatrix()
-	panels := (ra.Rows + panelRows - 1) / panelRows
+// transposeMul returns aᵀb.
+func transposeMul(ctx context.Context, a, b *mat.Dense) (*mat.Dense, error) {
+	rawA, rawB := a.RawMatrix(), b.RawMatrix()
+	panels := (rawA.Rows + panelRows - 1) / panelRows
 	parts := make([][]float64, panels)
-	err := accel.ForEach(ctx, panels, func(_, p int) {
-		parts[p] = make([]float64, ra.Cols*rb.Cols)
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowsOf(ra, p), rowsOf(rb, p), 0,
-			blas64.General{Rows: ra.Cols, Cols: rb.Cols, Stride: rb.Cols, Data: parts[p]})
+	err := accel.ForEach(ctx, panels, func(_, panel int) {
+		parts[panel] = make([]float64, rawA.Cols*rawB.Cols)
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowPanel(rawA, panel), rowPanel(rawB, panel), 0,
+			blas64.General{Rows: rawA.Cols, Cols: rawB.Cols, Stride: rawB.Cols, Data: parts[panel]})
 	})
 	if err != nil {
 		return nil, err
@@ -315,19 +318,19 @@ func tmul(ctx context.Context, a, b *mat.Dense) (*mat.Dense, error) {
 			parts[0][i] += v
 		}
 	}
-	return mat.NewDense(ra.Cols, rb.Cols, parts[0]), nil
+	return mat.NewDense(rawA.Cols, rawB.Cols, parts[0]), nil
 }
 
-// mul adds alpha·a·b to dst.
-func mul(ctx context.Context, alpha float64, a, b, dst *mat.Dense) error {
-	ra, rd := a.RawMatrix(), dst.RawMatrix()
-	return accel.ForEach(ctx, (ra.Rows+panelRows-1)/panelRows, func(_, p int) {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, alpha, rowsOf(ra, p), b.RawMatrix(), 1, rowsOf(rd, p))
+// addProduct adds alpha·a·b to dst.
+func addProduct(ctx context.Context, alpha float64, a, b, dst *mat.Dense) error {
+	rawA, rawDst := a.RawMatrix(), dst.RawMatrix()
+	return accel.ForEach(ctx, (rawA.Rows+panelRows-1)/panelRows, func(_, panel int) {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, alpha, rowPanel(rawA, panel), b.RawMatrix(), 1, rowPanel(rawDst, panel))
 	})
 }
 
-// rowsOf returns panel p of the rows of a.
-func rowsOf(a blas64.General, p int) blas64.General {
-	lo, hi := p*panelRows, min((p+1)*panelRows, a.Rows)
+// rowPanel returns panel p of the rows of a.
+func rowPanel(a blas64.General, panel int) blas64.General {
+	lo, hi := panel*panelRows, min((panel+1)*panelRows, a.Rows)
 	return blas64.General{Rows: hi - lo, Cols: a.Cols, Stride: a.Stride, Data: a.Data[lo*a.Stride:]}
 }
