@@ -31,28 +31,29 @@ func interruptedText(sol *krrlab.Solution) string {
 // otherwise. The constant is the mean answer for a regression and the most frequent class for a classification.
 // noSkillWarning does not judge a classifier with class weights or with another threshold than 0, which accepts more
 // errors in favor of the rare class.
-func (r *fitted) noSkillWarning() string {
+func (r *fitResult) noSkillWarning() string {
 	const suggestion = "; try another --sigma, a larger --lambda, or --scale standard"
 	if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
 		return "R² is not above 0: the mean of the answers predicts as well" + suggestion
 	}
 	const rounding = 1e-12 // two error rates that differ by less are equal
 	otherObjective := r.sol.Threshold != nil || r.sol.Weighted && !r.sol.TrainWeighted
-	if c := r.sol.Classes; c != nil && !otherObjective && c.BaseRate < 1 &&
-		float64(r.sol.TestError)+c.BaseRate >= 1-rounding {
+	if classes := r.sol.Classes; classes != nil && !otherObjective && classes.BaseRate < 1 &&
+		float64(r.sol.TestError)+classes.BaseRate >= 1-rounding {
 		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s",
-			c.Largest, 100-100*c.BaseRate, suggestion)
+			classes.Largest, 100-100*classes.BaseRate, suggestion)
 	}
 	return ""
 }
 
-// advice returns a sentence with options to try, for a solve that did not reach the tolerance. The first case that
-// applies decides: the cause that is known most precisely comes first.
+// advice returns a sentence with options to try, for a solve that did not reach the tolerance. The cases are ordered by
+// how precisely they identify the cause, and the first case that applies decides.
 func advice(sol *krrlab.Solution) string {
 	kind := stage.KindNamed(sol.Precond)
-	// stoppedByM reports that the preconditioner, and not rounding, keeps the residual up
+	// stoppedByM reports that the preconditioner, and not rounding, prevents a smaller residual: the residual is far
+	// above the one that rounding errors alone explain.
 	stoppedByM := kind.AdviceIfBroken != "" && sol.Storage != gram.Float32.String() &&
-		sol.TrueResidual > 1e3*sol.Rounding // which is far from what rounding alone leaves
+		sol.TrueResidual > 1e3*sol.Rounding
 	limitedByRounding := sol.Status == pcg.Inaccurate || sol.Status == pcg.Stagnated && !stoppedByM
 	switch {
 	case sol.Status == pcg.Indefinite && sol.Storage != gram.Float64.String() && sol.Kernel.Name != "precomputed":

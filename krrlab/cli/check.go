@@ -22,6 +22,7 @@ type checkFlags struct {
 	Figures string `flag:"figures" help:"draw the figures of the claims into this folder, and check nothing"`
 }
 
+// checkCommand returns the command krrlab check.
 func (a *app) checkCommand() *cobra.Command {
 	f := &checkFlags{}
 	cmd := &cobra.Command{
@@ -48,17 +49,17 @@ the method. The claims are
 // claimList returns the names of all claims, each after two spaces, in lines of at most 80 characters.
 func claimList() string {
 	const lineWidth = 80 - len("  ") - len(".")
-	var b strings.Builder
+	var list strings.Builder
 	width := 0
-	for _, c := range theory.Claims() {
-		if width > 0 && width+len(c.Name) > lineWidth {
-			b.WriteString("\n")
+	for _, claim := range theory.Claims() {
+		if width > 0 && width+len(claim.Name) > lineWidth {
+			list.WriteString("\n")
 			width = 0
 		}
-		fmt.Fprintf(&b, "  %s", c.Name)
-		width += len(c.Name) + 2
+		fmt.Fprintf(&list, "  %s", claim.Name)
+		width += len(claim.Name) + 2
 	}
-	return b.String() + "."
+	return list.String() + "."
 }
 
 // claims returns the claims with the given names, or all claims if names is empty.
@@ -68,11 +69,11 @@ func claims(names []string) ([]theory.Claim, error) {
 	}
 	var selected []theory.Claim
 	for _, name := range names {
-		c, err := theory.FindClaim(name)
+		claim, err := theory.FindClaim(name)
 		if err != nil {
 			return nil, errUsage{err}
 		}
-		selected = append(selected, c)
+		selected = append(selected, claim)
 	}
 	return selected, nil
 }
@@ -80,19 +81,19 @@ func claims(names []string) ([]theory.Claim, error) {
 // check checks the claims that args names, prints and saves the results, and returns an error if a claim failed. With
 // --figures it only draws the figures of the claims.
 func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
-	list, err := claims(args)
+	selected, err := claims(args)
 	if err != nil {
 		return err
 	}
 	f.Progress = func(claim string, completed, total int) {
 		a.show(krrlab.Event{Stage: stage.Name(claim), Done: completed, Total: total})
 	}
-	o := &f.Options
+	options := &f.Options
 	if f.Figures != "" {
-		return a.checkFigures(ctx, f.Figures, list, o)
+		return a.checkFigures(ctx, f.Figures, selected, options)
 	}
 	start := time.Now()
-	report, err := theory.CheckClaims(ctx, list, o, func(r *theory.Result) { a.printResult(f, r) })
+	report, err := theory.CheckClaims(ctx, selected, options, func(r *theory.Result) { a.printResult(f, r) })
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -101,21 +102,21 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 			return err
 		}
 	}
-	return a.finishCheck(ctx, f, report, len(list), time.Since(start))
+	return a.finishCheck(ctx, f, report, len(selected), time.Since(start))
 }
 
 // printResult prints the result of one claim, with --verbose also its statement.
-func (a *app) printResult(f *checkFlags, r *theory.Result) {
+func (a *app) printResult(f *checkFlags, result *theory.Result) {
 	if !f.Verbose {
-		a.printf("%s\n", r.Line())
+		a.printf("%s\n", result.Line())
 		return
 	}
-	c, err := theory.FindClaim(r.Claim)
+	claim, err := theory.FindClaim(result.Claim)
 	if err == nil {
-		a.printf("%s\n    %s\n    measured: %s\n    fails by: %s\n", c.Place,
-			strings.ReplaceAll(c.Statement, "\n", "\n    "), c.Measured, c.Fails)
+		a.printf("%s\n    %s\n    measured: %s\n    fails by: %s\n", claim.Place,
+			strings.ReplaceAll(claim.Statement, "\n", "\n    "), claim.Measured, claim.Fails)
 	}
-	a.printf("%s\n", r)
+	a.printf("%s\n", result)
 }
 
 // finishCheck prints the summary of a check that took the time elapsed, with the number of requested claims. It returns

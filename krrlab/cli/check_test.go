@@ -10,14 +10,14 @@ import (
 	"github.com/krrlab/lab/theory"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestCheck checks the output of krrlab check for single claims, and the JSON report and the figure that it writes.
 func TestCheck(t *testing.T) {
-	enterFolder(t, nil)
-	script(t, `
+	enterTempFolder(t, nil)
+	runScript(t, `
 $ check lambda-p --trials 20 --verbose
 	fails by:
 	|M·M⁻¹ − I|
@@ -25,13 +25,13 @@ $ check iterations --figures figures
 $ check proposition2 lambda-p --trials 20 --json c.json
 	2 of 2 claims checked with 20 trials each
 	all pass`)
-	b := read(t, "c.json")
-	var r theory.Report
-	if err := json.Unmarshal(b, &r); err != nil || len(r.Claims) != 2 || r.Claims[1].Claim != "lambda-p" ||
-		r.Claims[1].Verdict != theory.Pass {
-		t.Errorf("error %v; want two claims, the second lambda-p passed: %s", err, b)
+	text := readFile(t, "c.json")
+	var report theory.Report
+	if err := json.Unmarshal(text, &report); err != nil || len(report.Claims) != 2 ||
+		report.Claims[1].Claim != "lambda-p" || report.Claims[1].Verdict != theory.Pass {
+		t.Errorf("error %v; want two claims, the second lambda-p passed: %s", err, text)
 	}
-	testkit.Contains(t, string(read(t, "figures/iterations.svg")), "<svg")
+	testkit.Contains(t, string(readFile(t, "figures/iterations.svg")), "<svg")
 }
 
 // TestFinishCheck checks the exit code and the last lines of finishCheck for a claim that fails, and the note that it

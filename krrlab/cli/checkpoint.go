@@ -20,6 +20,7 @@ type checkpointFlags struct {
 	Resume bool               `flag:"resume" with:"checkpoint"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (checkpointFlags) Help() map[string]string {
 	return map[string]string{
 		"checkpoint": "save the state of the solve in this folder, once a minute, or every=30s or every=10it " +

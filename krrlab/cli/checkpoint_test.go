@@ -15,25 +15,25 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestResume stops a fit at its iteration limit and checks four things. A canceled resume exits with the interruption
 // code; a fit without --resume refuses the existing checkpoint; a fit with --resume converges; and the checkpoint is
 // deleted at the end.
 func TestResume(t *testing.T) {
-	enterFolder(t, nil)
+	enterTempFolder(t, nil)
 	const fit = "fit --data synthetic-classes --n 300 --lambda 0.01 --tol 1e-6 --precond \"auto features=20\" " +
 		"--checkpoint \"kept every=1it\""
-	script(t, "3$ "+fit+" --max-iter 5")
+	runScript(t, "3$ "+fit+" --max-iter 5")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, stderr := commandContext(t, ctx, append(splitLine(fit), "--resume")...); code != exitInterrupted ||
+	if code, _, stderr := runCommandContext(t, ctx, append(splitLine(fit), "--resume")...); code != exitInterrupted ||
 		stderr == "" {
 		t.Errorf("canceled with --resume: exit code %d, want %d: %s", code, exitInterrupted, stderr)
 	}
-	script(t, strings.ReplaceAll(`
+	runScript(t, strings.ReplaceAll(`
 1$ FIT
 	has a checkpoint
 $ FIT --resume
@@ -52,24 +52,25 @@ func TestResumeWithOtherArithmetic(t *testing.T) {
 		t.Skip("the processor has one instruction set")
 	}
 	defer simd.UsePath(simd.CurrentPath())
-	enterFolder(t, nil)
+	enterTempFolder(t, nil)
 	const fit = "fit --data synthetic-classes --n 300 --lambda 0.01 --tol 1e-6 --solver cg --checkpoint \"kept every=1it\" "
-	script(t, "3$ "+fit+"--cpu portable --max-iter 5")
+	runScript(t, "3$ "+fit+"--cpu portable --max-iter 5")
 	mixed := fmt.Sprintf("with gonum, portable, then gonum, %v", paths[len(paths)-1])
-	script(t, "3$ "+fit+"--cpu portable --resume --max-iter 6 --quiet\n!then")
-	code, out, errs := command(t, splitLine(fit+"--resume --max-iter 9")...)
+	runScript(t, "3$ "+fit+"--cpu portable --resume --max-iter 6 --quiet\n!then")
+	code, out, stderr := runCommand(t, splitLine(fit+"--resume --max-iter 9")...)
 	testkit.Equal(t, code, exitNotConverged)
-	testkit.Contains(t, errs, mixed)
+	testkit.Contains(t, stderr, mixed)
 	testkit.Contains(t, out, "checkpoint", mixed)
-	script(t, "$ "+fit+"--resume --json r.json\n"+mixed)
-	testkit.Equal[any](t, "with "+report(t, "r.json")["mixed_arithmetic"].(string), mixed)
+	runScript(t, "$ "+fit+"--resume --json r.json\n"+mixed)
+	testkit.Equal[any](t, "with "+readReport(t, "r.json")["mixed_arithmetic"].(string), mixed)
 }
 
 // TestInterruptedSolve checks that the last line of an interrupted fit says how many iterations were done, the residual
 // reached, and where the checkpoint is. The fit must print no results and write neither model nor report.
 func TestInterruptedSolve(t *testing.T) {
 	dir := t.TempDir()
-	kept, m, js := filepath.Join(dir, "kept"), filepath.Join(dir, "m.krr"), filepath.Join(dir, "fit.json")
+	kept, modelFile, reportFile := filepath.Join(dir, "kept"), filepath.Join(dir, "m.krr"), filepath.Join(dir,
+		"fit.json")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for ctx.Err() == nil {
@@ -80,16 +81,17 @@ func TestInterruptedSolve(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, out, errs := commandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver", "cg",
+	code, out, stderr := runCommandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver",
+		"cg",
 		"--lambda", "1e-9", "--tol", "1e-12",
-		"--max-iter", "1000000", "--checkpoint", kept+" every=1it", "--out", m, "--json", js)
+		"--max-iter", "1000000", "--checkpoint", kept+" every=1it", "--out", modelFile, "--json", reportFile)
 	want := regexp.MustCompile(`\Akrrlab: interrupted after (1 iteration|[1-9]\d* iterations), recursive residual \d\.\de[-+]\d+; ` +
 		`the checkpoint in .* is kept; --resume continues from it\n\z`)
-	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" ||
+	if lines := strings.SplitAfter(stderr, "\n"); code != exitInterrupted || out != "" ||
 		!want.MatchString(lines[len(lines)-2]) {
-		t.Errorf("exit code %d, want %d; printed %s%s", code, exitInterrupted, out, errs)
+		t.Errorf("exit code %d, want %d; printed %s%s", code, exitInterrupted, out, stderr)
 	}
-	for _, name := range []string{m, js} {
+	for _, name := range []string{modelFile, reportFile} {
 		if _, err := os.Stat(name); err == nil {
 			t.Errorf("%s is written", name)
 		}

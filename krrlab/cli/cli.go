@@ -48,7 +48,7 @@ type Env struct {
 	Launch *comm.Launch
 }
 
-// errUsage marks an error in the command line, which ends with exitUsage.
+// errUsage marks an error in the command line. Such an error ends the command with exitUsage.
 type errUsage struct{ error }
 
 // Unwrap returns the error without the mark.
@@ -71,7 +71,7 @@ type app struct {
 	ranks           *rankGroup     // the ranks of this run, after joinRanks; nil for a single process
 	checkpointDir   atomic.Value   // folder of checkpoints, a string; atomic because abandon reads it during the run
 	commandPath     string         // name of the command that ran, such as "krrlab fit"; set when it has ended
-	progress        *progress      // the progress line, which any output removes
+	progress        *progress      // the progress line, which is removed before any other output
 	deadline        *deadline      // expires some time after the command's context ended
 	args            []string       // the command line without the program's name
 	interruptedNote string         // results that an interrupted command has produced, for its last line of output
@@ -87,6 +87,7 @@ type globalFlags struct {
 	DataDir string `flag:"data-dir"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (globalFlags) Help() map[string]string {
 	return map[string]string{
 		"cpu":      "instruction set of the inner loops: auto, portable, avx2 or avx512",
@@ -97,20 +98,20 @@ func (globalFlags) Help() map[string]string {
 // Main runs the command line args (without the program's name) and returns the exit code. If the command does not end
 // within a delay after ctx has ended, Main abandons it and returns while its goroutines may still run.
 func Main(ctx context.Context, args []string, env Env) int {
-	line := &progress{w: safe.Writer{W: env.Stderr}, columns: env.Width}
-	out := &output{w: env.Stdout, progress: line}
-	env.Stdout, env.Stderr = out, &output{w: line.w, progress: line}
-	a := &app{env: env, args: args, progress: line, deadline: newDeadline(grace)}
+	progressLine := &progress{w: safe.Writer{W: env.Stderr}, columns: env.Width}
+	stdout := &output{w: env.Stdout, progress: progressLine}
+	env.Stdout, env.Stderr = stdout, &output{w: progressLine.w, progress: progressLine}
+	a := &app{env: env, args: args, progress: progressLine, deadline: newDeadline(grace)}
 	if env.Launch != nil {
 		a.deadline = newDeadline(rankGrace)
 	}
 	a.deadline.follow(ctx)
-	code := make(chan int, 1)
-	go func() { code <- a.execute(ctx, out) }()
+	exitCode := make(chan int, 1)
+	go func() { exitCode <- a.execute(ctx, stdout) }()
 	select {
-	case c := <-code:
+	case code := <-exitCode:
 		a.deadline.release()
-		return c
+		return code
 	case <-a.deadline.expired:
 		return a.abandon()
 	}
@@ -133,13 +134,13 @@ func (a *app) execute(ctx context.Context, out *output) int {
 	}
 	a.progress.clear()
 	code, text := a.exitStatus(ctx, err)
-	if e := out.failure(); e != nil && code == exitOK {
-		code, text = exitError, e.Error()
+	if failure := out.failure(); failure != nil && code == exitOK {
+		code, text = exitError, failure.Error()
 	}
 	return a.endRank(ctx, err, code, text)
 }
 
-// nothingWritten ends the message about an interrupted command that has neither results nor a checkpoint.
+// nothingWritten is the end of the message about an interrupted command that has neither results nor a checkpoint.
 const nothingWritten = "; nothing was written"
 
 // exitStatus returns the exit code and the message, "" for none, of a command that ended with err.
@@ -213,8 +214,8 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 		a.checkCommand(), a.reproduceCommand(), a.testbedCommand(),
 		a.notebookCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(),
 		a.kernelCommand(), a.jobCommand(), a.operatorsCommand())
-	for _, d := range krrlab.Stages() {
-		root.AddCommand(a.stageCommand(&d))
+	for _, definition := range krrlab.Stages() {
+		root.AddCommand(a.stageCommand(&definition))
 	}
 	groupCommands(root)
 	strictHelp(root)
@@ -227,12 +228,12 @@ func strictHelp(root *cobra.Command) {
 	if err != nil {
 		panic(err)
 	}
-	show := help.Run
+	runHelp := help.Run
 	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
 		if command, unknownArgs, err := root.Find(args); err != nil || len(unknownArgs) > 0 {
 			return noArgs(command, unknownArgs)
 		}
-		show(cmd, args)
+		runHelp(cmd, args)
 		return nil
 	}
 }
@@ -313,14 +314,14 @@ func useCPU(name string) error {
 		simd.UsePath(paths[len(paths)-1])
 		return nil
 	}
-	p, err := simd.ParsePath(name)
+	path, err := simd.ParsePath(name)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(paths, p) {
+	if !slices.Contains(paths, path) {
 		return fmt.Errorf("--cpu %s: this processor runs %v", name, paths)
 	}
-	simd.UsePath(p)
+	simd.UsePath(path)
 	return nil
 }
 
@@ -345,6 +346,7 @@ func (a *app) versionText() string {
 	return fmt.Sprintf("krrlab %s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
+// versionCommand returns the command krrlab version.
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -19,22 +19,22 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// command runs one command line with Main. It returns the exit code and the texts written to the two output streams.
-func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// runCommand runs one command line with Main. It returns the exit code and the texts written to the two output streams.
+func runCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return commandContext(t, context.Background(), args...)
+	return runCommandContext(t, context.Background(), args...)
 }
 
-// commandContext is like command, with a context that the test can cancel.
-func commandContext(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
+// runCommandContext is like runCommand, with the given context.
+func runCommandContext(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
+	var outText, errText bytes.Buffer
 	code = Main(ctx, args, Env{
-		Stdout: &out, Stderr: &errs, Version: "test",
+		Stdout: &outText, Stderr: &errText, Version: "test",
 		DataDirs: []string{filepath.Join(t.TempDir(), "cache")},
 		UseBLAS:  useGoBLAS,
 	})
-	return code, out.String(), errs.String()
+	return code, outText.String(), errText.String()
 }
 
 // useGoBLAS is the field UseBLAS of Env for the BLAS in Go.
@@ -57,22 +57,22 @@ func splitLine(line string) []string {
 	return args
 }
 
-// script runs the command lines of text in the working directory and returns the standard output of the last one.
+// runScript runs the command lines of text in the working directory and returns the standard output of the last one.
 //
 // A line "$ fit --n 9" runs krrlab with these arguments and expects the exit status 0; "2$ fit" expects the exit status
 // 2. An argument with blanks is written in double quotes. Every line below a command must appear in its output or error
 // output; a line that begins with "!" must not appear. A command that fails must write exactly one line of error
 // output. A wrong command line (exit status 2) must not write any standard output.
-func script(t *testing.T, text string) (out string) {
+func runScript(t *testing.T, text string) (out string) {
 	t.Helper()
 	var printed, commandLine string // output of the last command, and its line in the script
 	for _, textLine := range strings.Split(text, "\n") {
-		if m := prompt.FindStringSubmatch(textLine); m != nil {
-			code, stdout, errOut := command(t, splitLine(m[2])...)
-			if fmt.Sprint(code) != cmp.Or(m[1], "0") || code != exitOK && strings.Count(errOut, "\n") != 1 ||
+		if match := prompt.FindStringSubmatch(textLine); match != nil {
+			code, stdout, errOut := runCommand(t, splitLine(match[2])...)
+			if fmt.Sprint(code) != cmp.Or(match[1], "0") || code != exitOK && strings.Count(errOut, "\n") != 1 ||
 				code == exitUsage && stdout != "" {
 				t.Errorf("%s: exit status %d, want %s and one line of error output if it is not 0: %s%s", textLine,
-					code, cmp.Or(m[1], "0"), stdout, errOut)
+					code, cmp.Or(match[1], "0"), stdout, errOut)
 			}
 			out, printed, commandLine = stdout, stdout+errOut, textLine
 		} else if textLine != "" {
@@ -86,80 +86,80 @@ func script(t *testing.T, text string) (out string) {
 	return out
 }
 
-// runStage runs the command of a stage with --json and --plot, decodes the JSON into the given value, checks that the
+// runStageCommand runs the command of a stage with --json and --plot, decodes the JSON into result, checks that the
 // plot is an SVG picture, and returns the standard output.
-func runStage(t *testing.T, into any, args ...string) string {
+func runStageCommand(t *testing.T, result any, args ...string) string {
 	t.Helper()
-	js, svg := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.svg")
-	code, out, errs := command(t, append(args, "--json", js, "--plot", svg)...)
-	if code != exitOK || errs != "" {
-		t.Fatalf("%v: exit %d, %s%s", args, code, out, errs)
+	jsonFile, svgFile := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.svg")
+	code, out, stderr := runCommand(t, append(args, "--json", jsonFile, "--plot", svgFile)...)
+	if code != exitOK || stderr != "" {
+		t.Fatalf("%v: exit %d, %s%s", args, code, out, stderr)
 	}
-	testkit.OK(t, json.Unmarshal(read(t, js), into))
-	testkit.Contains(t, string(read(t, svg)), "<svg")
+	testkit.OK(t, json.Unmarshal(readFile(t, jsonFile), result))
+	testkit.Contains(t, string(readFile(t, svgFile)), "<svg")
 	return out
 }
 
-// read returns the content of a file, or ends the test.
-func read(t *testing.T, name string) []byte {
+// readFile returns the content of a file, or ends the test.
+func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	return testkit.Must(os.ReadFile(name))
 }
 
-// write writes a file into dir and returns its path.
-func write(t *testing.T, dir, name, content string) string {
+// writeFile writes a file into dir and returns its path.
+func writeFile(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	testkit.OK(t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
-// enterFolder creates a temporary folder with the files, whose contents are given by name, and makes it the working
+// enterTempFolder creates a temporary folder with the files, whose contents are given by name, and makes it the working
 // directory.
-func enterFolder(t *testing.T, files map[string]string) {
+func enterTempFolder(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, content := range files {
-		write(t, ".", name, content)
+		writeFile(t, ".", name, content)
 	}
 }
 
-// table returns a csv file with the header a,b,c,y and the rows of tableRows.
-func table(n int, classes []string) string { return "a,b,c,y\n" + tableRows(n, classes) }
+// randomTable returns a csv file with the header a,b,c,y and the rows of randomRows.
+func randomTable(n int, classes []string) string { return "a,b,c,y\n" + randomRows(n, classes) }
 
-// tableRows returns n rows of a csv file without a header: three normal features a, b, c and a last column y. Without
+// randomRows returns n rows of a csv file without a header: three normal features a, b, c and a last column y. Without
 // classes, y = sin a + bc plus noise; otherwise y is the class chosen by the size of sin a + bc.
-func tableRows(n int, classes []string) string {
-	rng := rand.New(rand.NewPCG(1, uint64(n)))
-	var b strings.Builder
+func randomRows(n int, classes []string) string {
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	var rows strings.Builder
 	for range n {
-		x := [3]float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		x := [3]float64{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}
 		y := math.Sin(x[0]) + x[1]*x[2]
-		fmt.Fprintf(&b, "%.6g,%.6g,%.6g,", x[0], x[1], x[2])
+		fmt.Fprintf(&rows, "%.6g,%.6g,%.6g,", x[0], x[1], x[2])
 		if classes == nil {
-			fmt.Fprintf(&b, "%.6g\n", y+0.01*rng.NormFloat64())
+			fmt.Fprintf(&rows, "%.6g\n", y+0.01*random.NormFloat64())
 			continue
 		}
-		c := int(math.Floor((math.Tanh(y) + 1) / 2 * float64(len(classes))))
-		fmt.Fprintln(&b, classes[min(c, len(classes)-1)])
+		class := int(math.Floor((math.Tanh(y) + 1) / 2 * float64(len(classes))))
+		fmt.Fprintln(&rows, classes[min(class, len(classes)-1)])
 	}
-	return b.String()
+	return rows.String()
 }
 
-// report decodes the JSON report that a command wrote.
-func report(t *testing.T, path string) map[string]any {
+// readReport decodes the JSON report that a command wrote.
+func readReport(t *testing.T, path string) map[string]any {
 	t.Helper()
-	var m map[string]any
-	testkit.OK(t, json.Unmarshal(read(t, path), &m))
-	return m
+	var report map[string]any
+	testkit.OK(t, json.Unmarshal(readFile(t, path), &report))
+	return report
 }
 
-// checkFields checks that the JSON object m has a value other than null for every key.
-func checkFields(t *testing.T, m any, keys string) {
+// checkKeys checks that the JSON object has a value other than null for every key.
+func checkKeys(t *testing.T, object any, keys string) {
 	t.Helper()
 	for _, key := range strings.Fields(keys) {
-		if m.(map[string]any)[key] == nil {
-			t.Errorf("no %q in %v", key, m)
+		if object.(map[string]any)[key] == nil {
+			t.Errorf("no %q in %v", key, object)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func checkFields(t *testing.T, m any, keys string) {
 // form of the preconditioner gives the same predicted labels.
 func TestSameLabelsBySolvers(t *testing.T) {
 	labels := []string{"low", "mid", "high"}
-	enterFolder(t, map[string]string{"train.csv": tableRows(200, labels), "test.csv": tableRows(60, labels)})
+	enterTempFolder(t, map[string]string{"train.csv": randomRows(200, labels), "test.csv": randomRows(60, labels)})
 	var want string
 	for _, args := range []string{
 		"direct", "cg", `pcg --precond "features features=64 form=L"`,
@@ -176,21 +176,21 @@ func TestSameLabelsBySolvers(t *testing.T) {
 		`pcg --precond "features features=64 form=U" --storage float32`,
 		`pcg --precond "features features=64 form=eigen lambda-p=0.1" --storage recompute`,
 	} {
-		out := script(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr "+
+		out := runScript(t, "$ fit --train train.csv --test test.csv --sigma 1.5 --lambda 0.05 --tol 1e-6 --out m.krr "+
 			"--solver "+args)
 		if !strings.Contains(out, "converged") && !strings.Contains(out, "solved") || !strings.Contains(out, "test") {
 			t.Errorf("%s printed\n%s", args, out)
 		}
-		script(t, "$ predict --model m.krr --in test.csv --out pred.csv")
-		got := string(read(t, "pred.csv"))
+		runScript(t, "$ predict --model m.krr --in test.csv --out pred.csv")
+		got := string(readFile(t, "pred.csv"))
 		if want == "" {
 			want = got
 			if !strings.HasPrefix(got, "row,prediction\n0,") || strings.Count(got, "\n") != 61 {
 				t.Errorf("predictions are\n%s", got)
 			}
-			for _, l := range labels {
-				if !strings.Contains(got, ","+l+"\n") {
-					t.Errorf("no row is predicted to be %q", l)
+			for _, label := range labels {
+				if !strings.Contains(got, ","+label+"\n") {
+					t.Errorf("no row is predicted to be %q", label)
 				}
 			}
 		}
@@ -202,21 +202,22 @@ func TestSameLabelsBySolvers(t *testing.T) {
 // its place, has the right exit code, and leaves no report behind. The replacer adds --json to every fit, and a line
 // "!result", so that no output may contain this word.
 func TestBadInput(t *testing.T) {
-	var gz bytes.Buffer
-	zw := gzip.NewWriter(&gz)
-	zw.Write([]byte(tableRows(400, nil)))
-	zw.Close()
-	rows := strings.Split(tableRows(40, nil), "\n")
+	var compressed bytes.Buffer
+	gzipWriter := gzip.NewWriter(&compressed)
+	gzipWriter.Write([]byte(randomRows(400, nil)))
+	gzipWriter.Close()
+	rows := strings.Split(randomRows(40, nil), "\n")
 	withLine7 := func(s string) string { return strings.Join(append(append(rows[:6:6], s), rows[7:]...), "\n") }
-	enterFolder(t, map[string]string{
-		"good.csv": tableRows(40, nil), "empty.csv": "", "one.csv": rows[0] + "\n",
+	enterTempFolder(t, map[string]string{
+		"good.csv": randomRows(40, nil), "empty.csv": "", "one.csv": rows[0] + "\n",
 		"nan.csv": withLine7("1,nan,2,3"), "over.csv": withLine7("1,2,1e999,3"),
-		"text.csv": withLine7("1,two,3,4"), "ragged.csv": withLine7("1,2,3"), "cut.csv.gz": gz.String()[:gz.Len()/2],
-		"sum.csv.gz": gz.String()[:gz.Len()-8] + "12345678", "zero.svm": "1 1:2\n-1 0:3\n",
+		"text.csv": withLine7("1,two,3,4"), "ragged.csv": withLine7("1,2,3"),
+		"cut.csv.gz": compressed.String()[:compressed.Len()/2],
+		"sum.csv.gz": compressed.String()[:compressed.Len()-8] + "12345678", "zero.svm": "1 1:2\n-1 0:3\n",
 		"order.svm": "1 1:2\n-1 3:1 2:3\n", "x-images-idx3-ubyte": "abcdefghijklmnop",
 		"class.csv": "1,2,a\n2,3,a\n4,5,a\n", "wide.csv": "1,2,3,4,5\n2,3,4,5,6\n",
 	})
-	script(t, strings.NewReplacer("$ fit -", "$ fit --json left.json -", "\n\t", "\n\t!result\n\t").Replace(`
+	runScript(t, strings.NewReplacer("$ fit -", "$ fit --json left.json -", "\n\t", "\n\t!result\n\t").Replace(`
 2$ fit
 	want --data NAME or --train FILE
 2$ fit --data mnist --train good.csv
@@ -317,8 +318,8 @@ func TestBadInput(t *testing.T) {
 // TestNotConverged checks that a fit that misses its tolerance exits with status 3, writes its model, report and
 // picture, and advises what to change.
 func TestNotConverged(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": tableRows(200, nil)})
-	script(t, `
+	enterTempFolder(t, map[string]string{"train.csv": randomRows(200, nil)})
+	runScript(t, `
 3$ fit --train train.csv --solver cg --max-iter 3 --sigma 3 --lambda 1e-6 --json r.json --out m.krr --plot c.svg
 	not converged
 	max-iterations
@@ -326,11 +327,11 @@ func TestNotConverged(t *testing.T) {
 	try more neighbors, such as --precond 'vecchia neighbors=60', or pivots (features=500), or a larger --max-iter
 3$ verify m.krr --train train.csv
 	fit it again with a larger --max-iter`)
-	if r := report(t, "r.json"); r["status"] != "max-iterations" || r["iterations"] != 3.0 ||
-		r["true_residual"].(float64) < 1e-5 {
-		t.Errorf("want the status max-iterations after 3 iterations, and a residual above 1e-5: report %v", r)
+	if report := readReport(t, "r.json"); report["status"] != "max-iterations" || report["iterations"] != 3.0 ||
+		report["true_residual"].(float64) < 1e-5 {
+		t.Errorf("want the status max-iterations after 3 iterations, and a residual above 1e-5: report %v", report)
 	}
-	if len(read(t, "m.krr")) == 0 || len(read(t, "c.svg")) == 0 {
+	if len(readFile(t, "m.krr")) == 0 || len(readFile(t, "c.svg")) == 0 {
 		t.Error("the model or the picture is empty")
 	}
 }
@@ -339,18 +340,18 @@ func TestNotConverged(t *testing.T) {
 // that is zero everywhere.
 func TestUnusualData(t *testing.T) {
 	dir := t.TempDir()
-	rows := strings.SplitAfter(tableRows(30, nil), "\n")
+	rows := strings.SplitAfter(randomRows(30, nil), "\n")
 	var twice, constant, zero strings.Builder
-	for _, r := range rows[:30] {
-		twice.WriteString(r + r)
-		constant.WriteString("7," + r)
-		zero.WriteString(r[:strings.LastIndex(r, ",")] + ",0\n")
+	for _, row := range rows[:30] {
+		twice.WriteString(row + row)
+		constant.WriteString("7," + row)
+		zero.WriteString(row[:strings.LastIndex(row, ",")] + ",0\n")
 	}
 	for name, content := range map[string]string{"twice": twice.String(), "constant": constant.String(),
 		"zero": zero.String()} {
 		for _, scale := range []string{"none", "unit", "standard"} {
 			for _, solver := range []string{"pcg", "cg", "direct"} {
-				script(t, "$ fit --train "+write(t, dir, name+".csv", content)+
+				runScript(t, "$ fit --train "+writeFile(t, dir, name+".csv", content)+
 					" --task regression --scale "+scale+" --solver "+solver)
 			}
 		}
@@ -361,36 +362,36 @@ func TestUnusualData(t *testing.T) {
 // canceled, and that fit writes no model then.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	train := write(t, dir, "train.csv", tableRows(50, nil))
+	train := writeFile(t, dir, "train.csv", randomRows(50, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	m := filepath.Join(dir, "m.krr")
-	for _, args := range [][]string{{"fit", "--out", m}, {"multilevel", "--sigma", "2"},
+	modelFile := filepath.Join(dir, "m.krr")
+	for _, args := range [][]string{{"fit", "--out", modelFile}, {"multilevel", "--sigma", "2"},
 		{"sketch-size", "--sigma", "2"}} {
-		code, _, errs := commandContext(t, ctx, append(args, "--train", train)...)
-		if code != exitInterrupted || !strings.Contains(errs, "interrupted") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
+		code, _, stderr := runCommandContext(t, ctx, append(args, "--train", train)...)
+		if code != exitInterrupted || !strings.Contains(stderr, "interrupted") {
+			t.Errorf("%v: exit %d: %s", args, code, stderr)
 		}
 	}
-	if _, err := os.Stat(m); err == nil {
+	if _, err := os.Stat(modelFile); err == nil {
 		t.Error("a model was written")
 	}
 }
 
 // TestVersionFlag checks that --version and -v print the same text as the command version.
 func TestVersionFlag(t *testing.T) {
-	_, want, _ := command(t, "version")
+	_, want, _ := runCommand(t, "version")
 	for _, flag := range []string{"--version", "-v"} {
-		if code, out, errs := command(t, flag); code != exitOK || out != want || errs != "" {
-			t.Errorf("%s: exit %d, %q, %q, want %q", flag, code, out, errs, want)
+		if code, out, stderr := runCommand(t, flag); code != exitOK || out != want || stderr != "" {
+			t.Errorf("%s: exit %d, %q, %q, want %q", flag, code, out, stderr, want)
 		}
 	}
 }
 
 // TestRateText checks that rateText prints a slow rate with its digits, and the rate 0 as "not measured".
 func TestRateText(t *testing.T) {
-	for v, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s",
+	for rate, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s",
 		185e9: "185 GB/s"} {
-		testkit.Equal(t, rateText(v, "GB/s"), want, v)
+		testkit.Equal(t, rateText(rate, "GB/s"), want, rate)
 	}
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestCenter checks that regression subtracts the mean of the answers by default, and that the report and the model say
 // so. The test errors that verify and predict print must equal the test error of the fit. With --center no, as in the
 // paper, nothing is subtracted; classes are never centered.
 func TestCenter(t *testing.T) {
-	enterFolder(t, map[string]string{
-		"a.csv": lines(60, func(i int) string {
+	enterTempFolder(t, map[string]string{
+		"a.csv": generateLines(60, func(i int) string {
 			x := float64(i*7%60) / 10
 			return fmt.Sprintf("%g,%g\n", x, 500+math.Sin(x))
 		}),
-		"c.csv": lines(60, func(i int) string { return fmt.Sprintf("%d,%s\n", i*7%60, []string{"a", "b"}[i%2]) }),
+		"c.csv": generateLines(60,
+			func(i int) string { return fmt.Sprintf("%d,%s\n", i*7%60, []string{"a", "b"}[i%2]) }),
 	})
 	rmse := map[string]float64{}
 	for _, center := range []string{"auto", "yes", "no"} {
@@ -33,36 +34,37 @@ func TestCenter(t *testing.T) {
 		if center == "no" {
 			absent = "!"
 		}
-		script(t, "$ fit --verbose --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+
-			center+"\n"+absent+"y less its mean 500")
-		r := report(t, "r.json")
-		if (r["mean"] == nil) != (center == "no") {
-			t.Errorf("%s: mean %v", center, r["mean"])
+		runScript(t,
+			"$ fit --verbose --train a.csv --test a.csv --sigma 1 --lambda 1 --out m.krr --json r.json --center "+
+				center+"\n"+absent+"y less its mean 500")
+		report := readReport(t, "r.json")
+		if (report["mean"] == nil) != (center == "no") {
+			t.Errorf("%s: mean %v", center, report["mean"])
 		}
-		rmse[center] = r["rmse"].(float64)
-		script(t, "$ verify m.krr --train a.csv --test a.csv --json v.json\n"+absent+"y less its mean")
-		if v := report(t, "v.json"); math.Abs(v["test_error"].(float64)-rmse[center]) > 1e-5*(1+rmse[center]) {
+		rmse[center] = report["rmse"].(float64)
+		runScript(t, "$ verify m.krr --train a.csv --test a.csv --json v.json\n"+absent+"y less its mean")
+		if v := readReport(t, "v.json"); math.Abs(v["test_error"].(float64)-rmse[center]) > 1e-5*(1+rmse[center]) {
 			t.Errorf("%s: RMSE %v, want %v", center, v["test_error"], rmse[center])
 		}
-		script(t, "$ predict --model m.krr --in a.csv --bound --out p.csv\n"+fmt.Sprintf("RMSE %.4g", rmse[center]))
+		runScript(t, "$ predict --model m.krr --in a.csv --bound --out p.csv\n"+fmt.Sprintf("RMSE %.4g", rmse[center]))
 	}
 	if rmse["auto"] != rmse["yes"] || !(rmse["auto"] < rmse["no"]/10) {
 		t.Errorf("RMSE %v, want that of auto to be that of yes, and at most a tenth of that of no", rmse)
 	}
-	script(t, `
+	runScript(t, `
 $ fit --train c.csv
 	!mean
 2$ fit --train c.csv --center yes
 	--center yes: the answers are classes`)
 }
 
-// lines returns f(0), …, f(n−1) joined into one text.
-func lines(n int, f func(i int) string) string {
-	var b strings.Builder
+// generateLines returns f(0), …, f(n−1) joined into one text.
+func generateLines(n int, f func(i int) string) string {
+	var text strings.Builder
 	for i := range n {
-		b.WriteString(f(i))
+		text.WriteString(f(i))
 	}
-	return b.String()
+	return text.String()
 }
 
 // TestWeights checks three properties of weights. The column of weights is not a feature in any file; rows of weight 3
@@ -70,18 +72,18 @@ func lines(n int, f func(i int) string) string {
 // never predicts. The scripts check the messages of predict, verify and refused command lines.
 func TestWeights(t *testing.T) {
 	rowAt := func(i int) (x, y float64) { x = float64(i*7%40) / 10; return x, 5 + math.Sin(x) + float64(i%2) }
-	testRows := lines(40, func(i int) string { x, y := rowAt(i); return fmt.Sprintf("%g,1,%g\n", x+0.05, y) })
-	enterFolder(t, map[string]string{
-		"once.csv": "x,w,y\n" + lines(40, func(i int) string {
+	testRows := generateLines(40, func(i int) string { x, y := rowAt(i); return fmt.Sprintf("%g,1,%g\n", x+0.05, y) })
+	enterTempFolder(t, map[string]string{
+		"once.csv": "x,w,y\n" + generateLines(40, func(i int) string {
 			x, y := rowAt(i)
 			return fmt.Sprintf("%g,%d,%g\n", x, 1+i%2*2, y)
 		}),
-		"often.csv": "x,y\n" + lines(40, func(i int) string {
+		"often.csv": "x,y\n" + generateLines(40, func(i int) string {
 			x, y := rowAt(i)
 			return strings.Repeat(fmt.Sprintf("%g,%g\n", x, y), 1+i%2*2)
 		}),
 		"test.csv": "x,w,y\n" + testRows, "bare.csv": "x,y\n" + strings.ReplaceAll(testRows, ",1,", ","),
-		"rare.csv": lines(40, func(i int) string {
+		"rare.csv": generateLines(40, func(i int) string {
 			x, _ := rowAt(i)
 			if i%8 == 0 {
 				return fmt.Sprintf("%g,b\n", x)
@@ -91,21 +93,22 @@ func TestWeights(t *testing.T) {
 		"huge.csv": "x,w,y\n1,1,2\n2,1e300,3\n3,1,5\n",
 	})
 	const fit = "$ fit --verbose --sigma 1 --lambda 0.3 --scale none --json r.json --out "
-	script(t, fit+"o.krr --train often.csv --test bare.csv")
-	want := report(t, "r.json")["rmse"].(float64)
-	script(t, fit+"w.krr --train once.csv --weights w --test test.csv")
-	r := report(t, "r.json")
-	if got := r["rmse"].(float64); r["weighted"] != true || r["d"] != 1.0 || !(math.Abs(got-want) <= 1e-5*want) {
-		t.Errorf("with rows repeated %g, with weights %v", want, r)
+	runScript(t, fit+"o.krr --train often.csv --test bare.csv")
+	want := readReport(t, "r.json")["rmse"].(float64)
+	runScript(t, fit+"w.krr --train once.csv --weights w --test test.csv")
+	report := readReport(t, "r.json")
+	if got := report["rmse"].(float64); report["weighted"] != true || report["d"] != 1.0 ||
+		!(math.Abs(got-want) <= 1e-5*want) {
+		t.Errorf("with rows repeated %g, with weights %v", want, report)
 	}
-	script(t, fmt.Sprintf(`
+	runScript(t, fmt.Sprintf(`
 $ predict --model w.krr --in test.csv --out p.csv
 	RMSE %.4g
 $ model info w.krr
 	weights 
 $ predict --model w.krr --in test.csv --interval 90%%
 	lo,hi
-`, r["rmse"])+fit+`w.krr --train once.csv --weights w --solver direct
+`, report["rmse"])+fit+`w.krr --train once.csv --weights w --solver direct
 	‖E‖₂ ≲
 	certain: 
 1$ fit --train huge.csv --weights w
@@ -143,7 +146,7 @@ $ verify place.krr --train once.csv
 $ fit --verbose --train once.csv --weights w --solver pcg --precond "features features=9"
 	Fourier features`)
 	countRare := func(classes string) int {
-		return strings.Count(script(t,
+		return strings.Count(runScript(t,
 			"$ fit --train rare.csv --sigma 5 --lambda 1 --out c.krr --class-weights "+classes+"\n$ predict --model "+
 				"c.krr --in rare.csv"), ",b\n")
 	}
@@ -155,10 +158,10 @@ $ fit --verbose --train once.csv --weights w --solver pcg --precond "features fe
 	// Class weights count in the fits of tune, not in its errors: a fit that predicts "a" for all rows is wrong for all
 	// "b".
 	const tune = "$ tune --train rare.csv --sigma 5 --lambda 1e9 --class-weights "
-	script(t,
+	runScript(t,
 		tune+"b=1e-9 --json t.json\n\tclass weights count in the fits only\n1"+tune+"q=2\n\tno row has the label \"q\"\n2"+
 			tune+"b\n\twant none, balanced, or\n2"+tune+"b=-1\n\tpositive")
-	if e := report(t, "t.json")["best"].(map[string]any)["error"]; e != 0.125 {
+	if e := readReport(t, "t.json")["best"].(map[string]any)["error"]; e != 0.125 {
 		t.Errorf("the error of tune is %v, want the unweighted 0.125", e)
 	}
 }
@@ -168,7 +171,7 @@ $ fit --verbose --train once.csv --weights w --solver pcg --precond "features fe
 // numbers. A column without any value is an error, and without --impute, predict counts the missing cells by column.
 func TestImpute(t *testing.T) {
 	rows := func(missing func(i int) string) string {
-		return "a,b,y\n" + lines(31, func(i int) string {
+		return "a,b,y\n" + generateLines(31, func(i int) string {
 			cell := fmt.Sprint(i * i)
 			if i%10 == 3 {
 				cell = missing(i)
@@ -183,25 +186,26 @@ func TestImpute(t *testing.T) {
 		}
 	}
 	missingWords := []string{"", "NA", "NaN", "?"}
-	enterFolder(t, map[string]string{"a.csv": rows(func(i int) string { return missingWords[i/10] }),
+	enterTempFolder(t, map[string]string{"a.csv": rows(func(i int) string { return missingWords[i/10] }),
 		"none.csv": "a,b\nNA,1\nNA,2\nNA,3\n"})
 	for method, fill := range map[string]float64{"median": (known[13] + known[14]) / 2, "mean": stat.Mean(known, nil)} {
-		write(t, ".", "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
+		writeFile(t, ".", "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
 		for _, scale := range []string{"none", "standard"} {
 			common := " --sigma 2 --task regression --scale " + scale + " --out "
-			got := script(t, "$ fit --train a.csv --test a.csv --impute "+method+common+"a.krr\nnote: --impute "+method+
-				": filled 3 missing values in the training rows, in 1 of 2 features"+`
+			got := runScript(t,
+				"$ fit --train a.csv --test a.csv --impute "+method+common+"a.krr\nnote: --impute "+method+
+					": filled 3 missing values in the training rows, in 1 of 2 features"+`
 $ verify a.krr --train a.csv
 	the points are those of the model
 $ predict --model a.krr --in a.csv --digits full`)
-			want := script(t, "$ fit --train filled.csv"+common+`b.krr
+			want := runScript(t, "$ fit --train filled.csv"+common+`b.krr
 1$ predict --model b.krr --in a.csv
 	in 31 rows 3 cells are missing: "b" 3
 $ predict --model b.krr --in filled.csv --digits full`)
-			testkit.Near(t, maxDifference(t, got, want, 31), 0, 1e-9, method, scale)
+			testkit.Near(t, maxPredictionDifference(t, got, want, 31), 0, 1e-9, method, scale)
 		}
 	}
-	script(t, `
+	runScript(t, `
 1$ fit --train none.csv --impute mean
 	"a" has no value at all`)
 }
@@ -211,42 +215,42 @@ $ predict --model b.krr --in filled.csv --digits full`)
 // the same way.
 func TestLengthScales(t *testing.T) {
 	rows := func(a, b float64) string {
-		return lines(40, func(i int) string {
+		return generateLines(40, func(i int) string {
 			x, z := float64(i*7%40)/10, float64(i*11%40)/5
 			return fmt.Sprintf("%g,%g,%g\n", x/a, z/b, math.Sin(x)+z)
 		})
 	}
-	enterFolder(t, map[string]string{"a.csv": rows(1, 1), "d.csv": rows(2, 0.25), "sigma.txt": "2\n0.25\n"})
+	enterTempFolder(t, map[string]string{"a.csv": rows(1, 1), "d.csv": rows(2, 0.25), "sigma.txt": "2\n0.25\n"})
 	fitAndPredict := func(train, args string) (string, map[string]any) {
 		t.Helper()
-		out := script(t, fmt.Sprintf(`
+		out := runScript(t, fmt.Sprintf(`
 $ fit --train %s --test %[1]s --lambda 0.1 --out m.krr --json r.json %s
 $ verify m.krr --train %[1]s
 	proved
 $ predict --model m.krr --in %[1]s`, train, args))
-		return out, report(t, "r.json")
+		return out, readReport(t, "r.json")
 	}
 	want, _ := fitAndPredict("d.csv", "--sigma 1 --scale none")
 	for _, sigma := range []string{"2,0.25", "sigma.txt"} {
 		got, r := fitAndPredict("a.csv", "--scale none --sigma "+sigma)
-		script(t, "$ model info --model m.krr\nscaling      length scales 2, 0.25")
-		if difference := maxDifference(t, got, want, 40); !(difference <= 1e-9) ||
+		runScript(t, "$ model info --model m.krr\nscaling      length scales 2, 0.25")
+		if difference := maxPredictionDifference(t, got, want, 40); !(difference <= 1e-9) ||
 			r["kernel"].(map[string]any)["sigma"] != 1.0 || r["scaling"] != "length scales 2, 0.25" {
 			t.Errorf("--sigma %s: scaling %v, kernel %v; predictions differ by %g", sigma, r["scaling"], r["kernel"],
 				difference)
 		}
 	}
-	write(t, ".", "l.txt", "0.5 0 0 4")
+	writeFile(t, ".", "l.txt", "0.5 0 0 4")
 	matrix, r := fitAndPredict("a.csv", "--scale none --sigma l.txt")
-	script(t, "$ model info --model m.krr\nscaling      distance by a 2×2 matrix")
-	if difference := maxDifference(t, matrix, want, 40); !(difference <= 1e-9) ||
+	runScript(t, "$ model info --model m.krr\nscaling      distance by a 2×2 matrix")
+	if difference := maxPredictionDifference(t, matrix, want, 40); !(difference <= 1e-9) ||
 		r["scaling"] != "distance by a 2×2 matrix" {
 		t.Errorf("--sigma l.txt: scaling %v; predictions differ by %g", r["scaling"], difference)
 	}
 	common, _ := fitAndPredict("a.csv", "--sigma 1.5 --scale standard")
 	repeated, _ := fitAndPredict("a.csv", "--sigma 1.5,1.5 --scale standard")
-	testkit.Near(t, maxDifference(t, repeated, common, 40), 0, 1e-4, "equal length scales and a common one")
-	script(t, `
+	testkit.Near(t, maxPredictionDifference(t, repeated, common, 40), 0, 1e-4, "equal length scales and a common one")
+	runScript(t, `
 1$ fit --train a.csv --sigma 1,2,3
 	krrlab: 3 length scales for 2 features: want one for each
 1$ fit --train a.csv --sigma 1,2,3 --drop 0
@@ -270,17 +274,17 @@ $ predict --model m.krr --in %[1]s`, train, args))
 // gets zeros and a note.
 func TestCategorical(t *testing.T) {
 	rows := func(cities ...string) string {
-		return lines(45, func(i int) string {
+		return generateLines(45, func(i int) string {
 			x := float64(i*7%45) / 10
 			return fmt.Sprintf("%g,%s,%g\n", x, cities[i%3], math.Sin(x)+[]float64{0, 3, 7}[i%3])
 		})
 	}
-	enterFolder(t, map[string]string{
+	enterTempFolder(t, map[string]string{
 		"a.csv": "x,city,y\n" + rows("ulm", "köln", "bonn"), "b.csv": "x,city=bonn,city=köln,city=ulm,y\n" +
 			rows("0,0,1", "0,1,0", "1,0,0"),
 		"new.csv": "x,city,y\n1,paris,1\n2,ulm,1\n",
 	})
-	got := script(t, `
+	got := runScript(t, `
 $ fit --train a.csv --test new.csv --categorical city --sigma 1 --out a.krr
 	note: new.csv: words that are not in the training data, whose features are all 0, with their rows, in "city": "paris" (1)
 	n = 45, d = 4
@@ -291,7 +295,7 @@ $ predict --model a.krr --in new.csv
 1$ fit --train a.csv
 	; say krrlab fit --train a.csv --categorical city
 $ predict --model a.krr --in a.csv --digits full`)
-	want := script(t, `
+	want := runScript(t, `
 $ fit --train b.csv --sigma 1 --out b.krr
 $ predict --model b.krr --in b.csv`)
 	if got != want || strings.Count(got, "\n") != 46 {
@@ -303,12 +307,12 @@ $ predict --model b.krr --in b.csv`)
 // the RMSE of each. The other target must not become a feature.
 func TestTargets(t *testing.T) {
 	featuresAt := func(i int) (x, z float64) { return float64(i*7%60) / 10, float64(i*11%60) / 10 }
-	enterFolder(t, map[string]string{
-		"a.csv": "a,x,b,z,c\n" + lines(60, func(i int) string {
+	enterTempFolder(t, map[string]string{
+		"a.csv": "a,x,b,z,c\n" + generateLines(60, func(i int) string {
 			x, z := featuresAt(i)
 			return fmt.Sprintf("%g,%g,%g,%g,%g\n", 100+math.Sin(x), x, x*z, z, -5+math.Cos(z))
 		}),
-		"alone.csv": "x,z\n" + lines(60, func(i int) string {
+		"alone.csv": "x,z\n" + generateLines(60, func(i int) string {
 			x, z := featuresAt(i)
 			return fmt.Sprintf("%g,%g\n", x,
 				z)
@@ -317,7 +321,7 @@ func TestTargets(t *testing.T) {
 	for _, solver := range []string{"direct", "pcg"} {
 		fit := "$ fit --train a.csv --test a.csv --task regression --sigma 1 --tol 1e-10 --out m.krr --json r.json " +
 			"--solver " + solver
-		together := script(t, fit+` --target a,c --drop b
+		together := runScript(t, fit+` --target a,c --drop b
 	RMSE of each target 
 $ predict --model m.krr --in a.csv --decision --out p.csv
 	RMSE of each target 
@@ -328,10 +332,10 @@ $ verify m.krr --train a.csv --test a.csv
 	t = 2
 	of all targets together
 $ predict --model m.krr --in alone.csv`)
-		want := report(t, "r.json")["target_rmse"].([]any)
+		want := readReport(t, "r.json")["target_rmse"].([]any)
 		for j, drop := range []string{" --target a --drop b,c", " --target c --drop b,a"} {
-			single := script(t, fit+drop+"\n$ predict --model m.krr --in alone.csv")
-			if alone, jointly := report(t, "r.json")["rmse"].(float64),
+			single := runScript(t, fit+drop+"\n$ predict --model m.krr --in alone.csv")
+			if alone, jointly := readReport(t, "r.json")["rmse"].(float64),
 				want[j].(float64); math.Abs(alone-jointly) > 1e-6 {
 				t.Errorf("%s%s: RMSE %v, in the separate fit %v", solver, drop, jointly, alone)
 			}
@@ -340,13 +344,13 @@ $ predict --model m.krr --in alone.csv`)
 				row := strings.Split(strings.TrimSpace(line), ",")
 				fmt.Fprintf(&cells, "%s,%s\n", row[0], row[1+j])
 			}
-			if difference := maxDifference(t, cells.String(), single, 60); !(difference <= 1e-3) ||
+			if difference := maxPredictionDifference(t, cells.String(), single, 60); !(difference <= 1e-3) ||
 				!strings.HasPrefix(together, "row,prediction_a,prediction_c\n") {
 				t.Errorf("%s%s: predictions differ by %g from the separate fit", solver, drop, difference)
 			}
 		}
 	}
-	script(t, `
+	runScript(t, `
 1$ fit --train a.csv --target a,q
 	krrlab: a.csv, line 1: target: no column is named "q": there are "a", "x", "b", "z", "c"
 1$ fit --train a.csv --target a,a
@@ -355,19 +359,19 @@ $ predict --model m.krr --in alone.csv`)
 	krrlab: a.csv, line 1: --target a,b: several targets need --task regression`)
 }
 
-// maxDifference returns the largest absolute difference between the predictions in two csv outputs of the given number
-// of rows.
-func maxDifference(t *testing.T, a, b string, rows int) (largest float64) {
+// maxPredictionDifference returns the largest absolute difference between the predictions in two csv outputs of the
+// given number of rows.
+func maxPredictionDifference(t *testing.T, a, b string, rows int) (largest float64) {
 	t.Helper()
-	x, z := strings.Fields(a), strings.Fields(b)
-	if len(x) != rows+1 || len(z) != rows+1 {
-		t.Fatalf("%d and %d lines, want a header and %d rows", len(x), len(z), rows)
+	rowsA, rowsB := strings.Fields(a), strings.Fields(b)
+	if len(rowsA) != rows+1 || len(rowsB) != rows+1 {
+		t.Fatalf("%d and %d lines, want a header and %d rows", len(rowsA), len(rowsB), rows)
 	}
 	for i := range rows {
 		var row int
-		var v, w float64
-		testkit.Must(fmt.Sscanf(x[i+1]+" "+z[i+1], "%d,%g %d,%g", &row, &v, &row, &w))
-		largest = max(largest, math.Abs(v-w))
+		var valueA, valueB float64
+		testkit.Must(fmt.Sscanf(rowsA[i+1]+" "+rowsB[i+1], "%d,%g %d,%g", &row, &valueA, &row, &valueB))
+		largest = max(largest, math.Abs(valueA-valueB))
 	}
 	return largest
 }
@@ -384,9 +388,9 @@ func TestThreshold(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "%d,%d,%s\n", i%9*2+i%2, 1+i%2, y)
 	}
-	enterFolder(t, map[string]string{"rare.csv": rows.String()})
+	enterTempFolder(t, map[string]string{"rare.csv": rows.String()})
 	const fit = "fit --train rare.csv --target y --weights w --sigma 3 --lambda 1 --holdout 0.3 --json r.json --out m.krr "
-	script(t, `$ `+fit+`--metric f1
+	runScript(t, `$ `+fit+`--metric f1
 	the best for F1 of b on 
 	points, weighted
 	precision

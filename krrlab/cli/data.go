@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// dataCommand returns the command krrlab data and its subcommands.
 func (a *app) dataCommand() *cobra.Command {
 	oneName := oneArg("want one name; krrlab data list shows them")
 	return parentCommand(&cobra.Command{
@@ -42,6 +43,7 @@ type packFlags struct {
 	Out    string `flag:"out" help:"folder to write"`
 }
 
+// packCommand returns the command krrlab data pack.
 func (a *app) packCommand() *cobra.Command {
 	f := &packFlags{}
 	f.Target = "-1"
@@ -70,23 +72,23 @@ func (a *app) pack(ctx context.Context, f *packFlags) error {
 	}
 	lab := newLabFlags()
 	lab.dataFlags, lab.Memory = f.dataFlags, f.Memory
-	d, err := a.readData(ctx, &lab)
+	data, err := a.readData(ctx, &lab)
 	if err != nil {
 		return err
 	}
-	p := &datasets.TrainTest{Train: d.train, Test: d.test, Target: d.target, Drop: d.drop,
-		Info: &datasets.Info{Sigma: d.sigma, Lambda: d.lambda}}
-	if err := datasets.Pack(f.Out, p); err != nil {
+	pair := &datasets.TrainTest{Train: data.train, Test: data.test, Target: data.target, Drop: data.drop,
+		Info: &datasets.Info{Sigma: data.sigma, Lambda: data.lambda}}
+	if err := datasets.Pack(f.Out, pair); err != nil {
 		return err
 	}
-	a.showHints(d)
-	a.printf("%s%-8s %s\n", p, "wrote", f.Out)
+	a.showHints(data)
+	a.printf("%s%-8s %s\n", pair, "wrote", f.Out)
 	return nil
 }
 
 // dataList prints a table of the data sets in the registry, and the folders that were searched for them.
 func (a *app) dataList() error {
-	t := &plots.Table{Columns: plots.ParseColumns("name", "task", "n", "test", "d", "classes", "here", "what")}
+	table := &plots.Table{Columns: plots.ParseColumns("name", "task", "n", "test", "d", "classes", "here", "what")}
 	for _, info := range datasets.Registry() {
 		available := "yes"
 		if info.BuiltIn() {
@@ -98,9 +100,9 @@ func (a *app) dataList() error {
 		if info.Classes > 0 {
 			classes = info.Classes
 		}
-		t.Add(info.Name, info.Task.String(), info.N, info.TestN, info.D, classes, available, info.Title)
+		table.Add(info.Name, info.Task.String(), info.N, info.TestN, info.D, classes, available, info.Title)
 	}
-	a.printf("%s\n", t.Text())
+	a.printf("%s\n", table.Text())
 	a.printf("looked in: %s\n", strings.Join(a.dirs(), ", "))
 	return nil
 }
@@ -112,9 +114,9 @@ func (a *app) dataInfo(name string) error {
 		return err
 	}
 	if datasets.IsPacked(name) {
-		p, err := datasets.Load(context.Background(), name, nil)
+		packed, err := datasets.Load(context.Background(), name, nil)
 		if err == nil {
-			a.printf("%s", p)
+			a.printf("%s", packed)
 		}
 		return err
 	}
@@ -122,44 +124,44 @@ func (a *app) dataInfo(name string) error {
 	if err != nil {
 		return err
 	}
-	line := func(label, text string) {
+	printLine := func(label, text string) {
 		if text != "" {
 			a.printf("%-9s %s\n", label, text)
 		}
 	}
-	line("name", info.Name)
-	line("title", info.Title)
-	line("task", info.Describe())
-	line("split", info.Split)
-	line("scaling", info.Scale)
-	line("note", info.Note)
-	line("license", info.License)
-	line("page", info.Page)
-	if p := info.Paper; p != nil {
-		line("paper", fmt.Sprintf("gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features,
-			plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(info)))
+	printLine("name", info.Name)
+	printLine("title", info.Title)
+	printLine("task", info.Describe())
+	printLine("split", info.Split)
+	printLine("scaling", info.Scale)
+	printLine("note", info.Note)
+	printLine("license", info.License)
+	printLine("page", info.Page)
+	if paper := info.Paper; paper != nil {
+		printLine("paper", fmt.Sprintf("gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", paper.Sigma, paper.Lambda,
+			paper.Features, plural.Count(paper.Iterations, "iteration"), paper.Seconds, paperError(info)))
 	} else if info.Sigma > 0 {
-		line("default", fmt.Sprintf("gaussian σ = %g, λ = %g", info.Sigma, info.Lambda))
+		printLine("default", fmt.Sprintf("gaussian σ = %g, λ = %g", info.Sigma, info.Lambda))
 	}
 	var damage error
-	for _, f := range info.Files {
-		path := f.Find(a.dirs())
+	for _, file := range info.Files {
+		path := file.Find(a.dirs())
 		if path == "" {
-			line("missing", f.Path)
-			for _, u := range f.URLs {
-				line("", u)
+			printLine("missing", file.Path)
+			for _, url := range file.URLs {
+				printLine("", url)
 			}
 			continue
 		}
-		hasChecksum, err := f.Verify(path)
+		hasChecksum, err := file.Verify(path)
 		switch {
 		case err != nil:
 			damage = err
-			line("damaged", path)
+			printLine("damaged", path)
 		case hasChecksum:
-			line("file", path+" (checksum right)")
+			printLine("file", path+" (checksum right)")
 		default:
-			line("file", path+" (no checksum known)")
+			printLine("file", path+" (no checksum known)")
 		}
 	}
 	return damage
@@ -187,11 +189,11 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 		dir = a.DataDir
 	}
 	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, completed, total int64) {
-		e := krrlab.Event{Stage: stage.Name(file), Done: int(completed), Total: int(total), Remaining: -1}
+		event := krrlab.Event{Stage: stage.Name(file), Done: int(completed), Total: int(total), Remaining: -1}
 		if total <= 0 { // the server has not sent the size
-			e.Detail = accel.FormatBytes(completed)
+			event.Detail = accel.FormatBytes(completed)
 		}
-		a.show(e)
+		a.show(event)
 	}})
 	if err != nil && ctx.Err() != nil {
 		a.interruptedNote = "; whole files are kept: run it again for the others"

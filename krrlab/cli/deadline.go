@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/group"
 )
 
-// grace is the time that a command may still run after its context has ended. After that the program ends even if the
-// command still waits, for example for a pipe that nobody reads or writes. It is also the time that the message about
-// the interruption may take. Ranks must end together and therefore have the longer rankGrace.
+// grace is the time that a command may still run after its context has ended, for example if the command waits for a
+// pipe that nobody reads or writes. It is also the time that the message about the interruption may take. MPI ranks
+// must end together and therefore have the longer rankGrace. Tests change both variables.
 var grace, rankGrace = time.Second, 5 * time.Second
 
 // deadline expires when a delay has passed since the end of a context.
@@ -43,8 +43,8 @@ func (d *deadline) follow(ctx context.Context) {
 }
 
 // abandon cleans up after a command that is still running at its deadline, and returns the exit code: it removes
-// unfinished files and ends child processes. It reports the interruption, but waits at most the time grace for an error
-// stream that blocks too.
+// unfinished files and ends child processes. It reports the interruption, but waits at most the time grace if the error
+// stream blocks too.
 func (a *app) abandon() int {
 	atomicfile.RemoveUnfinished()
 	group.EndAll()

@@ -17,7 +17,7 @@ import (
 // TestGracePeriod checks that a command that waits for more input from a pipe ends with the interruption code soon
 // after its context is canceled, and says that it was interrupted. The grace period is shortened for the test.
 func TestGracePeriod(t *testing.T) {
-	defer func(d time.Duration) { grace = d }(grace)
+	defer func(saved time.Duration) { grace = saved }(grace)
 	grace = time.Millisecond
 	name := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
@@ -25,15 +25,15 @@ func TestGracePeriod(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var out, errs bytes.Buffer
+	var out, stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- Main(ctx, []string{"fit", "--train", name, "--format", "csv"}, Env{Stdout: &out, Stderr: &errs,
+		code <- Main(ctx, []string{"fit", "--train", name, "--format", "csv"}, Env{Stdout: &out, Stderr: &stderr,
 			UseBLAS: useGoBLAS})
 	}()
 	in := testkit.Must(os.OpenFile(name, os.O_WRONLY, 0)) // waits until the command reads
 	defer in.Close()
 	cancel()
 	testkit.Equal(t, <-code, exitInterrupted)
-	testkit.Contains(t, errs.String(), "krrlab: interrupted")
+	testkit.Contains(t, stderr.String(), "krrlab: interrupted")
 }

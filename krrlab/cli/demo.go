@@ -39,6 +39,7 @@ type demoFlags struct {
 	Dir string `flag:"dir" default:"." help:"folder to write the figure to"`
 }
 
+// demoCommand returns the command krrlab demo.
 func (a *app) demoCommand() *cobra.Command {
 	f := &demoFlags{}
 	return flagCommand(&cobra.Command{
@@ -63,20 +64,21 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 		"status",
 		"true residual %.1e", "κ(M⁻¹A)", "test error", "best possible", "seconds %.1f")}
 	var series []plots.Series
-	for _, c := range demoCases {
+	for _, problem := range demoCases {
 		for _, solver := range []krrlab.Solver{krrlab.PCG, krrlab.CG} {
-			r, err := a.demoFit(ctx, c, solver)
+			result, err := a.demoFit(ctx, problem, solver)
 			if _, missing := errors.AsType[*datasets.MissingFilesError](err); missing {
-				a.printf("%s: not found, left out (krrlab data info %s says where to get it)\n", c.data, c.data)
+				a.printf("%s: not found, left out (krrlab data info %s says where to get it)\n", problem.data,
+					problem.data)
 				break
 			}
 			if err != nil {
 				return err
 			}
-			table.Add(demoRow(r.sol)...)
-			s := r.sol.ConvergenceSeries()
-			s.Name = fmt.Sprintf("%s, %v", c.data, solver)
-			series = append(series, s)
+			table.Add(demoRow(result.sol)...)
+			convergence := result.sol.ConvergenceSeries()
+			convergence.Name = fmt.Sprintf("%s, %v", problem.data, solver)
+			series = append(series, convergence)
 		}
 	}
 	a.printf("%s\n", table.Text())
@@ -94,31 +96,33 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	return nil
 }
 
-// demoFit solves a case with the given solver: PCG with random features, CG without a preconditioner.
-func (a *app) demoFit(ctx context.Context, c demoCase, solver krrlab.Solver) (*fitted, error) {
+// demoFit solves a problem with the given solver: PCG with random features, or CG without a preconditioner.
+func (a *app) demoFit(ctx context.Context, problem demoCase, solver krrlab.Solver) (*fitResult, error) {
 	f := newFitFlags()
-	f.Data, f.Center, f.Solver, f.MaxRows = c.data, "no", solver, c.n
+	f.Data, f.Center, f.Solver, f.MaxRows = problem.data, "no", solver, problem.n
 	f.Stop.Rule = bound.ByResidual // both solvers reach the same tolerance, which the figure shows
 	f.PrecondSpec = krrlab.PrecondSpec{Name: "none"}
 	if solver == krrlab.PCG {
-		f.PrecondSpec = krrlab.PrecondSpec{Name: "features", S: c.s, LambdaP: c.lambdaP}
+		f.PrecondSpec = krrlab.PrecondSpec{Name: "features", S: problem.s, LambdaP: problem.lambdaP}
 	}
 	return a.solve(ctx, f)
 }
 
 // demoRow returns the cells of the table's row for a solution. The errors are error rates in percent for classes, and
 // RMSE for a regression.
-func demoRow(r *krrlab.Solution) []any {
-	text := func(format string, v krrlab.Number) any {
+func demoRow(sol *krrlab.Solution) []any {
+	formatted := func(format string, v krrlab.Number) any {
 		if !v.Known() {
 			return nil
 		}
 		return fmt.Sprintf(format, v)
 	}
-	errorFormat, value, unit := "%.2f %%", r.TestError, krrlab.Number(100)
+	errorFormat, value, unit := "%.2f %%", sol.TestError, krrlab.Number(100)
 	if !value.Known() {
-		errorFormat, value, unit = "RMSE %.4f", r.RMSE, 1
+		errorFormat, value, unit = "RMSE %.4f", sol.RMSE, 1
 	}
-	return []any{r.Dataset, r.N, r.S, r.Solver.String(), r.Iterations, r.Status.String(), float64(r.TrueResidual),
-		text("%.3g", r.Kappa), text(errorFormat, unit*value), text(errorFormat, unit*r.BestError), r.Seconds.Total}
+	return []any{sol.Dataset, sol.N, sol.S, sol.Solver.String(), sol.Iterations, sol.Status.String(),
+		float64(sol.TrueResidual),
+		formatted("%.3g", sol.Kappa), formatted(errorFormat, unit*value), formatted(errorFormat, unit*sol.BestError),
+		sol.Seconds.Total}
 }

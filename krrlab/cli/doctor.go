@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
+// doctorCommand returns the command krrlab doctor.
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
@@ -29,35 +30,36 @@ func (a *app) doctorCommand() *cobra.Command {
 // doctor prints a line for each component that krrlab can use, such as the processor, the BLAS and MPI. It measures the
 // speed of the machine, which takes some seconds, and saves the rates for krrlab plan.
 func (a *app) doctor(ctx context.Context) error {
-	line := func(label, format string, args ...any) {
+	printLine := func(label, format string, args ...any) {
 		a.printf("%-10s "+format+"\n", append([]any{label}, args...)...)
 	}
-	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	printLine("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	cpu := accel.CPU()
-	line("cpu", "%s, %s, %s in use; %s; inner loops on %v", cpu.Model, plural.Count(runtime.NumCPU(), "core"),
+	printLine("cpu", "%s, %s, %s in use; %s; inner loops on %v", cpu.Model, plural.Count(runtime.NumCPU(), "core"),
 		plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.CurrentPath())
 	limit, source := accel.MemoryLimit()
-	line("memory", "limit %s (%s), available now %s", accel.FormatBytes(limit), source,
+	printLine("memory", "limit %s (%s), available now %s", accel.FormatBytes(limit), source,
 		accel.FormatBytes(accel.MemoryAvailable()))
 	rates := cost.Measure(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
-	b := accel.CurrentBLAS()
-	line("blas", "%v: dgemm %s, sgemm %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"))
-	line("mpi", "%s", cmp.Or(findProgram("mpirun", "mpiexec", "srun"),
+	printLine("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
+	blas := accel.CurrentBLAS()
+	printLine("blas", "%v: dgemm %s, sgemm %s", blas, rateText(rates.Gemm64, "GFLOP/s"),
+		rateText(rates.Gemm32, "GFLOP/s"))
+	printLine("mpi", "%s", cmp.Or(findProgram("mpirun", "mpiexec", "srun"),
 		"not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
-	line("jupyter", "%s", cmp.Or(findProgram("jupyter-notebook", "jupyter-lab", "jupyter"),
+	printLine("jupyter", "%s", cmp.Or(findProgram("jupyter-notebook", "jupyter-lab", "jupyter"),
 		"not found (for notebooks: sudo apt-get install jupyter-notebook)"))
-	for i, d := range a.dirs() {
-		line([]string{"data", ""}[min(i, 1)], "%s", d) // only the first line has the label
+	for i, dir := range a.dirs() {
+		printLine([]string{"data", ""}[min(i, 1)], "%s", dir) // only the first line has the label
 	}
-	if b.Name != "openblas" && a.BLAS != "go" { // --blas go uses the slower BLAS on purpose
-		line("install", "sudo apt-get install libopenblas0")
-		line("", "(factorizations and eigenvalue problems then run faster)")
+	if blas.Name != "openblas" && a.BLAS != "go" { // --blas go uses the slower BLAS on purpose
+		printLine("install", "sudo apt-get install libopenblas0")
+		printLine("", "(factorizations and eigenvalue problems then run faster)")
 	} else {
-		line("install", "nothing: the fast matrix library is here")
+		printLine("install", "nothing: the fast matrix library is here")
 	}
 	rates.Save() // krrlab plan reads them
 	return nil
@@ -73,9 +75,9 @@ func rateText(rate float64, unit string) string {
 
 // findProgram returns the path of the first of the programs that is installed, or "" if none is.
 func findProgram(names ...string) string {
-	for _, n := range names {
-		if p, err := exec.LookPath(n); err == nil {
-			return p
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
 		}
 	}
 	return ""

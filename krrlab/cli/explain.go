@@ -39,19 +39,19 @@ func qualityFigure(name string, p *model.Prediction, d *datasets.Dataset, probab
 		quality = "RMSE " + outward.PlainList(score.TargetRMSEs, 3)
 	}
 	title := fmt.Sprintf("%s: %s on %s", name, quality, explain.RowsText(score.N, score.N, fittedRows))
-	f := explain.Quality(title, p, d, probabilities, fittedRows)
-	return f, f.Validate()
+	figure := explain.Quality(title, p, d, probabilities, fittedRows)
+	return figure, figure.Validate()
 }
 
-// canScore reports whether d has answers that can be compared with the predictions p: classes for classes, and as many
-// targets as are predicted.
+// canScore reports whether d has answers that can be compared with the predictions p: labels if labels are predicted,
+// and otherwise as many targets as are predicted.
 func canScore(p *model.Prediction, d *datasets.Dataset) bool {
 	return d.HasAnswers() && (d.Class != nil) == (p.Labels != nil) && len(d.MoreTargets)+1 == max(1, len(p.Targets))
 }
 
 // plotPredictions sets r.plot to the picture of the test rows, or of a part of the training rows if there are no test
 // rows.
-func (r *fitted) plotPredictions(ctx context.Context) (err error) {
+func (r *fitResult) plotPredictions(ctx context.Context) (err error) {
 	rows, p, fittedRows := r.data.test, r.test, 0
 	if p == nil { // there are no test rows
 		rows = r.data.train.Subset(explain.SpacedRows(r.data.train.Len()))
@@ -71,6 +71,7 @@ type explainFlags struct {
 	stageFiles
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (explainFlags) Help() map[string]string {
 	return map[string]string{
 		"json": "write the importance of all columns and the partial dependence as JSON to this file",
@@ -82,6 +83,7 @@ func (explainFlags) Help() map[string]string {
 	}
 }
 
+// explainCommand returns the command krrlab explain.
 func (a *app) explainCommand() *cobra.Command {
 	f := &explainFlags{}
 	f.flags = schema.Of(f).Remove("task", "space", "weights", "dim", "n", "keep")
@@ -111,7 +113,8 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	}
 	if !f.flags.IsSet("repeats", "groups") {
 		setGrouping(&f.ReadOptions, m)
-		if _, err := strconv.Atoi(f.Groups); err == nil && m.Columns != nil { // in this file it may have another number
+		// The column may have another number in this file.
+		if _, err := strconv.Atoi(f.Groups); err == nil && m.Columns != nil {
 			f.Groups = ""
 			a.notef("note: the groups of the fit are in column %s of its file, which may have another number in %s: its rows "+
 				"are not grouped by it; --groups NAME does", m.Origin.Groups, cmp.Or(f.In, f.Data))
@@ -127,13 +130,13 @@ func (a *app) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	o := f.Options
-	o.Progress = a.showPredicted
-	e, err := explain.Run(ctx, m, rows, o)
+	options := f.Options
+	options.Progress = a.showPredicted
+	explanation, err := explain.Run(ctx, m, rows, options)
 	if err != nil {
 		return err
 	}
-	err = a.printAndWrite(&f.stageFiles, e)
+	err = a.printAndWrite(&f.stageFiles, explanation)
 	a.printWritten(stageLabelWidth, nil)
 	return err
 }

@@ -42,6 +42,7 @@ type fitFlags struct {
 	Calibrate string `flag:"calibrate" default:"auto" check:"one of auto test loo none"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (fitFlags) Help() map[string]string {
 	return map[string]string{
 		"extend": "model to which the rows of --train are appended: the rows of its fit stay, with its kernel, λ, " +
@@ -81,6 +82,7 @@ func newFitFlags() *fitFlags {
 	return f
 }
 
+// fitCommand returns the command krrlab fit.
 func (a *app) fitCommand() *cobra.Command {
 	f := newFitFlags()
 	return flagCommand(&cobra.Command{
@@ -117,13 +119,13 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r, err := a.solve(ctx, f)
+	result, err := a.solve(ctx, f)
 	if err != nil {
 		return err
 	}
 	var calibrationErr error
 	if f.Out != "" {
-		err := a.calibrate(ctx, f.Calibrate, f.Memory, r)
+		err := a.calibrate(ctx, f.Calibrate, f.Memory, result)
 		if errors.Is(err, interval.ErrUnsolved) {
 			calibrationErr, err = err, nil // write the report and the model nevertheless, on all ranks
 		}
@@ -132,12 +134,12 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 		}
 	}
 	if f.Plot != "" { // a figure that cannot be drawn ends the command before anything is written
-		if err = a.agree(ctx, r.plotPredictions(ctx)); err != nil {
+		if err = a.agree(ctx, result.plotPredictions(ctx)); err != nil {
 			return err
 		}
 	}
-	err = a.writeResults(ctx, f, r)
-	if _, silent := errors.AsType[errStatus](err); silent && calibrationErr != nil {
+	err = a.writeResults(ctx, f, result)
+	if _, isStatus := errors.AsType[errStatus](err); isStatus && calibrationErr != nil {
 		a.warnf("--calibrate loo: %v", calibrationErr)
 	}
 	return cmp.Or(err, a.agree(ctx, calibrationErr))
@@ -146,7 +148,7 @@ func (a *app) fit(ctx context.Context, f *fitFlags) error {
 // writeResults writes the files that the flags name and prints the report. After an error it still writes the
 // remaining files and prints the report, and then returns the first error. If the solve reached the tolerance and all
 // files were written, writeResults removes the checkpoints. All ranks call it together.
-func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
+func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitResult) error {
 	err := a.writeOutput(f.Out, r.sol.Model.Save)
 	err = cmp.Or(err, a.writeStage(&f.stageFiles, r.sol, r.plot))
 	err = cmp.Or(err, a.writeOutput(f.PlotSolve, func(file string) error { return f.save(r.sol.Plot(), file) }))
@@ -158,7 +160,7 @@ func (a *app) writeResults(ctx context.Context, f *fitFlags, r *fitted) error {
 
 // solve loads the data, solves the problem and tests the model. Before that it chooses kernel and λ by a search, with
 // --tune or if they are not known (searchesKernel).
-func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
+func (a *app) solve(ctx context.Context, f *fitFlags) (*fitResult, error) {
 	start := time.Now()
 	data, cfg, err := a.loadAndConfigure(ctx, &f.labFlags, func(ctx context.Context) (*problemData, error) {
 		if f.Extend != "" {
@@ -183,12 +185,12 @@ func (a *app) solve(ctx context.Context, f *fitFlags) (*fitted, error) {
 	}
 	tuneSeconds := time.Since(tuneStart).Seconds()
 	a.setCheckpoint(&cfg, &f.checkpointFlags)
-	r, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
+	result, err := a.solveAndScore(ctx, data, cfg, loadSeconds, f)
 	if err == nil && tuned != nil {
-		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
-		r.sol.Seconds.Total += tuneSeconds
+		result.sol.Tune, result.sol.Model.Origin.Tuned = tuned, true
+		result.sol.Seconds.Total += tuneSeconds
 	}
-	return r, err
+	return result, err
 }
 
 // loadAndConfigure joins the ranks, loads the data by load, prints the hints, and returns the data with the
@@ -209,8 +211,8 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 		return nil, krrlab.Config{}, err
 	}
 	cfg, err := f.configFor(data)
-	if p, ok := cfg.Precond.(krrlab.Features); ok {
-		data.addHint("%s", p.Levels.Hint())
+	if features, ok := cfg.Precond.(krrlab.Features); ok {
+		data.addHint("%s", features.Levels.Hint())
 	}
 	a.showHints(data)
 	err = a.agree(ctx, err)
@@ -221,8 +223,8 @@ func (a *app) loadAndConfigure(ctx context.Context, f *labFlags, load func(conte
 	return data, cfg, err
 }
 
-// fitted is a solved problem with its test results, from which a command makes its report.
-type fitted struct {
+// fitResult is a solved problem with its test results, from which a command makes its report.
+type fitResult struct {
 	sol  *krrlab.Solution
 	data *problemData
 	test *model.Prediction // prediction of the test points; nil if there are none
@@ -233,7 +235,7 @@ type fitted struct {
 // test data. The threshold is that of the flags, or else that of the model of --extend. A failed cross-validation is
 // recorded in the solution and does not end the command. loadSeconds is the time that loading the data took.
 func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.Config, loadSeconds float64,
-	f *fitFlags) (*fitted, error) {
+	f *fitFlags) (*fitResult, error) {
 	start := time.Now()
 	lab, err := krrlab.New(data.train, cfg)
 	extended := data.extended
@@ -244,12 +246,12 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 		return nil, err
 	}
 	if lab.Planning() {
-		var o krrlab.PlanOptions
+		var planOptions krrlab.PlanOptions
 		if data.test != nil {
-			o.TestRows = data.test.Len()
+			planOptions.TestRows = data.test.Len()
 		}
-		// After any other error than that of the context, Solve runs the default method.
-		if _, err := lab.Plan(ctx, o); err != nil && ctx.Err() != nil {
+		// If planning fails and the context has not ended, Solve runs the default method.
+		if _, err := lab.Plan(ctx, planOptions); err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -265,8 +267,8 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	if sol.Threshold == nil && extended != nil && extended.Threshold != 0 {
 		sol.Threshold = &solve.Threshold{Value: extended.Threshold, Source: f.Extend}
 	}
-	if t := sol.Threshold; t != nil && t.Value != 0 {
-		sol.Model.Threshold = t.Value
+	if threshold := sol.Threshold; threshold != nil && threshold.Value != 0 {
+		sol.Model.Threshold = threshold.Value
 		sol.SetTrainingError(data.train)
 	}
 	if f.Folds > 0 {
@@ -279,9 +281,9 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	}
 	sol.Version = a.env.Version
 	data.setOrigin(&sol.Model.Origin, a.env.Version)
-	r := &fitted{sol: sol, data: data}
+	result := &fitResult{sol: sol, data: data}
 	if data.test != nil {
-		if err := r.scoreTest(ctx, cfg.Stop.Rule); err != nil {
+		if err := result.scoreTest(ctx, cfg.Stop.Rule); err != nil {
 			return nil, err
 		}
 	}
@@ -289,20 +291,20 @@ func (a *app) solveAndScore(ctx context.Context, data *problemData, cfg krrlab.C
 	sol.Seconds.Total = loadSeconds + time.Since(start).Seconds()
 	sol.PeakBytes = accel.PeakRSS()
 	a.addRanks(sol)
-	return r, nil
+	return result, nil
 }
 
 // setOrigin records in the origin of a model how its training data were read, and the version of this program.
-func (d *problemData) setOrigin(o *model.Origin, version string) {
-	o.Version, o.Categorical = version, d.train.ColumnCodings
-	o.Target, o.Drop, o.Rows, o.Holdout = d.target, d.drop, d.sourceRows, d.holdout
-	o.Groups, o.Space = d.groups, d.train.Space
-	o.Tuned = d.extended != nil && d.extended.Origin.Tuned
+func (d *problemData) setOrigin(origin *model.Origin, version string) {
+	origin.Version, origin.Categorical = version, d.train.ColumnCodings
+	origin.Target, origin.Drop, origin.Rows, origin.Holdout = d.target, d.drop, d.sourceRows, d.holdout
+	origin.Groups, origin.Space = d.groups, d.train.Space
+	origin.Tuned = d.extended != nil && d.extended.Origin.Tuned
 }
 
 // scoreTest predicts the test rows, and adds their errors to the solution. With the rule bound.ByLabels it also counts
 // the labels that the remaining error of the solve leaves undecided.
-func (r *fitted) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
+func (r *fitResult) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
 	sol, test := r.sol, r.data.test
 	if test.ReadReport != nil && test.ReadReport != r.data.train.ReadReport { // the test rows have their own file
 		sol.Read = append(sol.Read, test.ReadReport)
@@ -323,25 +325,25 @@ func (r *fitted) scoreTest(ctx context.Context, rule bound.Rule) (err error) {
 // the best one for --metric by leave-one-out. It returns nil for the usual threshold 0: if --threshold is not set and
 // the metric does not depend on a threshold or there are not two classes.
 func (f *fitFlags) threshold(ctx context.Context, lab *krrlab.Lab, train *datasets.Dataset) (*solve.Threshold, error) {
-	m, err := model.MetricOf(f.Metric, train.Class != nil)
+	metric, err := model.MetricOf(f.Metric, train.Class != nil)
 	if err != nil {
 		return nil, errUsage{err}
 	}
 	isBinary, isSet := len(train.Labels) == 2, f.flags.IsSet("threshold")
-	switch v, err := strconv.ParseFloat(f.Threshold, 64); {
+	switch value, err := strconv.ParseFloat(f.Threshold, 64); {
 	case isSet && !isBinary:
 		return nil, usagef("--threshold %s: there are not two classes", f.Threshold)
 	case isSet && err == nil:
-		return &solve.Threshold{Value: v}, nil
-	case !isSet && !(isBinary && m.DependsOnThreshold()):
+		return &solve.Threshold{Value: value}, nil
+	case !isSet && !(isBinary && metric.DependsOnThreshold()):
 		return nil, nil
 	}
-	return lab.BestThreshold(ctx, m)
+	return lab.BestThreshold(ctx, metric)
 }
 
 // reportFit prints the report of a fit, or a summary of it. If the solve did not reach the tolerance, it also prints a
 // warning with advice, and returns an error that sets the exit code.
-func (a *app) reportFit(f *fitFlags, r *fitted) error {
+func (a *app) reportFit(f *fitFlags, r *fitResult) error {
 	verbose := f.Verbose || f.Data+f.Matrix != "" && !f.flags.IsSet("verbose") || !r.sol.CriterionMet()
 	if verbose {
 		if r.sol.Tune != nil {
@@ -388,14 +390,14 @@ func (f *fitFlags) check() error {
 			return usagef("--%s: with --extend the model determines it: leave it out", name)
 		}
 	}
-	switch weighted := f.Weights != "" || f.Classes != "none"; {
+	switch hasWeights := f.Weights != "" || f.Classes != "none"; {
 	case f.Calibrate == "test" && f.Train != "" && f.Test == "" && f.Holdout == 0:
 		return errNoTestRows
-	case f.Calibrate == "loo" && weighted:
+	case f.Calibrate == "loo" && hasWeights:
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
 	}
-	if v, err := strconv.ParseFloat(f.Threshold, 64); f.Threshold != "auto" &&
-		(err != nil || math.IsNaN(v) || math.IsInf(v, 0)) {
+	if threshold, err := strconv.ParseFloat(f.Threshold, 64); f.Threshold != "auto" &&
+		(err != nil || math.IsNaN(threshold) || math.IsInf(threshold, 0)) {
 		return usagef("--threshold %s: want a number or auto", f.Threshold)
 	}
 	if f.Stop.Rule == bound.ByLabels && (f.flags.IsSet("threshold") || model.Metric(f.Metric).DependsOnThreshold()) {

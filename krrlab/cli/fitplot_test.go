@@ -12,15 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/model/explain"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestFitPlot checks the pictures of a fit. For every solver, --plot draws predictions against answers of the test
 // points or of at most 2000 training points; for classes it draws labels or, if there are many, the error of each
 // class. A target that is zero everywhere is drawn too, and solve= in --plot draws the convergence of the solver.
 func TestFitPlot(t *testing.T) {
-	rows := strings.Split(strings.TrimSpace(tableRows(60, nil)), "\n")
+	rows := strings.Split(strings.TrimSpace(randomRows(60, nil)), "\n")
 	var zero, words, many strings.Builder
 	for i, r := range rows {
 		x := r[:strings.LastIndex(r, ",")]
@@ -30,8 +30,8 @@ func TestFitPlot(t *testing.T) {
 	for i := range 202 {
 		fmt.Fprintf(&many, "%d,%d,w%d\n", i, i*i%7, i/2)
 	}
-	enterFolder(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
-		"words.csv": words.String(), "many.csv": many.String(), "long.csv": tableRows(2002, nil)})
+	enterTempFolder(t, map[string]string{"a.csv": strings.Join(rows, "\n"), "zero.csv": zero.String(),
+		"words.csv": words.String(), "many.csv": many.String(), "long.csv": randomRows(2002, nil)})
 	const drawn = "p.svg (predictions against answers)\n"
 	// The keys are flags of fit; the values are texts in the output and in the picture.
 	for args, want := range map[string][2]string{
@@ -45,18 +45,18 @@ func TestFitPlot(t *testing.T) {
 		"--train zero.csv --task regression --solver block-pcg":         {drawn, "RMSE 0, "},
 		`--train a.csv --plot "p.svg solve=s.svg title=T" --solver pcg`: {"s.svg\n", "<title>T<"},
 	} {
-		out := script(t, "$ fit --verbose --plot p.svg "+args)
+		out := runScript(t, "$ fit --verbose --plot p.svg "+args)
 		if !strings.Contains(out, "wrote        "+want[0]) {
 			t.Errorf("%s: %s", args, out)
 		}
-		if !strings.Contains(string(read(t, "p.svg")), want[1]) {
+		if !strings.Contains(string(readFile(t, "p.svg")), want[1]) {
 			t.Errorf("%s: %q is not drawn", args, want[1])
 		}
 	}
 	for _, args := range []string{"a.csv --solver pcg", "zero.csv --task regression --solver pcg",
 		"a.csv --solver direct"} {
-		script(t, "$ fit --plot=solve=s.svg --train "+args)
-		if !strings.Contains(string(read(t, "s.svg")), ">iteration<") {
+		runScript(t, "$ fit --plot=solve=s.svg --train "+args)
+		if !strings.Contains(string(readFile(t, "s.svg")), ">iteration<") {
 			t.Errorf("%s: no convergence is drawn", args)
 		}
 	}
@@ -65,7 +65,7 @@ func TestFitPlot(t *testing.T) {
 // TestPredictPlot checks that predict --plot draws predictions against answers, says how many of the rows were used for
 // the fit, and refuses rows without answers. The rows of the fit are recognized in any order and among other rows.
 func TestPredictPlot(t *testing.T) {
-	rows := table(60, nil)
+	rows := randomTable(60, nil)
 	// r.csv has the rows of the fit in reverse order, and m.csv has 40 of them and 20 changed rows.
 	head, body, _ := strings.Cut(strings.TrimSpace(rows), "\n")
 	reversed := strings.Split(body, "\n")
@@ -74,34 +74,34 @@ func TestPredictPlot(t *testing.T) {
 	for _, line := range reversed[40:] {
 		mixed += "\n9" + strings.TrimLeft(line, "-")
 	}
-	enterFolder(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
+	enterTempFolder(t, map[string]string{"a.csv": rows, "x.csv": strings.ReplaceAll(rows, ",y\n", ",z\n"),
 		"r.csv": head + "\n" + strings.Join(reversed, "\n"), "m.csv": mixed})
-	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
-	testkit.Contains(t, script(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"), "wrote        p.html\n")
-	testkit.Contains(t, string(read(t, "p.html")), "on 60 training points")
-	script(t, "1$ predict m.krr --in x.csv --out q.csv --plot q.svg\n no answers")
-	script(t, "$ predict m.krr --in r.csv --out p.csv\n\ttraining ")
-	testkit.Contains(t, script(t, "$ predict m.krr --in m.csv --out p.csv --plot m.html"),
+	runScript(t, "$ fit --train a.csv --out m.krr --sigma 2")
+	testkit.Contains(t, runScript(t, "$ predict m.krr --in a.csv --out p.csv --plot p.html"), "wrote        p.html\n")
+	testkit.Contains(t, string(readFile(t, "p.html")), "on 60 training points")
+	runScript(t, "1$ predict m.krr --in x.csv --out q.csv --plot q.svg\n no answers")
+	runScript(t, "$ predict m.krr --in r.csv --out p.csv\n\ttraining ")
+	testkit.Contains(t, runScript(t, "$ predict m.krr --in m.csv --out p.csv --plot m.html"),
 		"40 of 60 rows are of the fit")
-	testkit.Contains(t, string(read(t, "m.html")), "on 60 rows, of which 40 are of the fit, with smaller errors")
-	script(t, "$ explain m.krr --in m.csv --permutations 2\n 60 rows, of which 40 are of the fit")
+	testkit.Contains(t, string(readFile(t, "m.html")), "on 60 rows, of which 40 are of the fit, with smaller errors")
+	runScript(t, "$ explain m.krr --in m.csv --permutations 2\n 60 rows, of which 40 are of the fit")
 }
 
 // TestExplain checks that krrlab explain prints, draws and writes the importance of the columns, the most important one
 // first, and says how many rows belong to the fit. Rows without answers and metrics of another task are refused.
 func TestExplain(t *testing.T) {
-	enterFolder(t, map[string]string{"a.csv": table(60, nil), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
-	script(t, "$ fit --train a.csv --out m.krr --sigma 2")
-	out := script(t, "$ explain m.krr --in a.csv --permutations 2 --top 2 --json e.json --plot e.svg")
+	enterTempFolder(t, map[string]string{"a.csv": randomTable(60, nil), "x.csv": "a,b,c\n1,2,3\n4,5,6\n"})
+	runScript(t, "$ fit --train a.csv --out m.krr --sigma 2")
+	out := runScript(t, "$ explain m.krr --in a.csv --permutations 2 --top 2 --json e.json --plot e.svg")
 	testkit.Contains(t, out, "60 training points: ", "mean of 2 permutations")
 	var explanation explain.Explanation
-	testkit.OK(t, json.Unmarshal(read(t, "e.json"), &explanation))
+	testkit.OK(t, json.Unmarshal(readFile(t, "e.json"), &explanation))
 	if len(explanation.Columns) != 3 || len(explanation.Dependence) != 2 || explanation.Rows != 60 ||
 		explanation.Columns[0].Mean < explanation.Columns[2].Mean {
 		t.Errorf("want 3 columns in descending order, 2 dependences and 60 rows: %+v", explanation)
 	}
-	testkit.Contains(t, string(read(t, "e.svg")), ">"+explanation.Columns[0].Column+"<", "Importance")
-	script(t, `1$ explain m.krr --in x.csv
+	testkit.Contains(t, string(readFile(t, "e.svg")), ">"+explanation.Columns[0].Column+"<", "Importance")
+	runScript(t, `1$ explain m.krr --in x.csv
 		no answers
 		2$ explain m.krr
 		nothing to predict
@@ -113,7 +113,7 @@ func TestExplain(t *testing.T) {
 // by the rule of the fit, unless --groups or --repeats says otherwise. In each group of the table two rows of three
 // have equal features.
 func TestExplainGroups(t *testing.T) {
-	rows := strings.Split(strings.TrimSpace(tableRows(40, nil)), "\n")
+	rows := strings.Split(strings.TrimSpace(randomRows(40, nil)), "\n")
 	grouped, plain := "a,b,c,y,patient,doctor\n", "a,b,c,y\n"
 	for i := 0; i+1 < len(rows); i += 2 {
 		for j, row := range []string{rows[i], rows[i], rows[i+1]} {
@@ -121,8 +121,8 @@ func TestExplainGroups(t *testing.T) {
 			plain += row + "\n"
 		}
 	}
-	enterFolder(t, map[string]string{"grouped.csv": grouped, "plain.csv": plain})
-	script(t,
+	enterTempFolder(t, map[string]string{"grouped.csv": grouped, "plain.csv": plain})
+	runScript(t,
 		"$ fit --train grouped.csv --target y --drop doctor --groups patient --sigma 2 --lambda 0.1 --out groups.krr\n"+
 			"$ fit --train plain.csv --target y --repeats apart --sigma 2 --lambda 0.1 --out apart.krr\n"+
 			"$ data pack --train plain.csv --target y --out packed --scale none")
@@ -132,11 +132,11 @@ func TestExplainGroups(t *testing.T) {
 		"apart.krr --in plain.csv": 0, "apart.krr --in plain.csv --repeats together": 20,
 		"apart.krr --data packed:train": 0, "apart.krr --data packed:train --repeats together": 20,
 	} {
-		out := script(t, "$ explain --permutations 2 --json e.json "+args)
-		testkit.Equal[any](t, report(t, "e.json")["copies"], copies, args)
+		out := runScript(t, "$ explain --permutations 2 --json e.json "+args)
+		testkit.Equal[any](t, readReport(t, "e.json")["copies"], copies, args)
 		testkit.Equal(t, strings.Contains(out, "a group counts once in the standard errors"), copies > 0, args)
 	}
-	script(t, `$ explain groups.krr --in plain.csv --permutations 2
+	runScript(t, `$ explain groups.krr --in plain.csv --permutations 2
 		note: plain.csv has no column patient
 $ explain groups.krr --data packed:train --permutations 2
 		note: packed:train has no column patient
@@ -160,8 +160,8 @@ func TestTitleAndSizeOfPlot(t *testing.T) {
 	} {
 		name, options, _ := strings.Cut(c.args, " ")
 		plot := strings.TrimSpace(svg + " " + options)
-		script(t, fmt.Sprintf(`$ %s --data synthetic-regression --n 60 --plot "%s"`, name, plot))
-		if got := string(read(t, svg)); !strings.Contains(got, c.want) || strings.Contains(got, c.absent) {
+		runScript(t, fmt.Sprintf(`$ %s --data synthetic-regression --n 60 --plot "%s"`, name, plot))
+		if got := string(readFile(t, svg)); !strings.Contains(got, c.want) || strings.Contains(got, c.absent) {
 			t.Errorf("%s: the picture lacks %q, or has %q", c.args, c.want, c.absent)
 		}
 	}

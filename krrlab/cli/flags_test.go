@@ -17,15 +17,15 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestFlagsBeforeData checks that a wrong command line is reported before any file is opened: the data files and models
 // that these commands name do not exist. The replacer requires that each message ends with the command that prints the
 // help.
 func TestFlagsBeforeData(t *testing.T) {
-	script(t, strings.ReplaceAll(`
+	runScript(t, strings.ReplaceAll(`
 2$ fit --train no.csv --solver qr
 	"qr"
 2$ fit --train no.csv --precond magic
@@ -100,8 +100,8 @@ func TestFlagsBeforeData(t *testing.T) {
 // TestDidYouMean checks the suggestion "did you mean" after a mistyped command, flag or data set, and that there is
 // none if no name is similar.
 func TestDidYouMean(t *testing.T) {
-	enterFolder(t, map[string]string{"a.csv": "1,2\n"})
-	script(t, `
+	enterTempFolder(t, map[string]string{"a.csv": "1,2\n"})
+	runScript(t, `
 2$ fti
 	krrlab: unknown argument or command "fti"; did you mean fit? (see krrlab --help)
 2$ data lsit
@@ -180,27 +180,27 @@ func TestDidYouMean(t *testing.T) {
 	--format comment goes with --train`)
 }
 
-// plain is a user-defined kind of preconditioner without optional methods, M = I.
-type plain struct {
+// plainPrecond is a user-defined kind of preconditioner without optional methods, M = I.
+type plainPrecond struct {
 	X int `flag:"x"`
 }
 
-func (plain) String() string { return "plain" }
+func (plainPrecond) String() string { return "plain" }
 
-func (plain) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return nil, nil }
+func (plainPrecond) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) { return nil, nil }
 
 var registerPlain = sync.OnceValue(func() error {
-	return stage.RegisterPreconditioner(stage.Kind{Name: "mylab.plain", Zero: plain{}})
+	return stage.RegisterPreconditioner(stage.Kind{Name: "mylab.plain", Zero: plainPrecond{}})
 })
 
 // TestHelp checks that the help lists the exit codes and a preconditioner that the program has registered, and that the
 // help of a flag without a default shows no empty default.
 func TestHelp(t *testing.T) {
-	testkit.Contains(t, script(t, "$ help"), "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached")
+	testkit.Contains(t, runScript(t, "$ help"), "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached")
 	testkit.OK(t, registerPlain())
-	testkit.Contains(t, strings.Join(strings.Fields(script(t, "$ fit --help")), " "), "mylab.plain")
+	testkit.Contains(t, strings.Join(strings.Fields(runScript(t, "$ fit --help")), " "), "mylab.plain")
 	for _, name := range []string{"statdim", "lambda-p", "sketch-size"} {
-		if _, out, _ := command(t, name, "--help"); strings.Contains(out, "(default [])") ||
+		if _, out, _ := runCommand(t, name, "--help"); strings.Contains(out, "(default [])") ||
 			strings.Contains(out, "(default )") || !strings.Contains(out, "--train") {
 			t.Errorf("the help of %s shows an empty default, or no --train:\n%s", name, out)
 		}
@@ -210,10 +210,10 @@ func TestHelp(t *testing.T) {
 
 // TestOutputBeforeNotebook checks that a notebook is not run if its output file cannot be written.
 func TestOutputBeforeNotebook(t *testing.T) {
-	enterFolder(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
+	enterTempFolder(t, map[string]string{"n.ipynb": `{"cells": [{"cell_type": "code", "metadata": {}, "source": ` +
 		`"import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], ` +
 		`"metadata": {}, "nbformat": 4, "nbformat_minor": 5}`})
-	script(t, `
+	runScript(t, `
 1$ notebook run n.ipynb --out no/x.ipynb
 	krrlab: cannot write no/x.ipynb: no such file or directory`)
 	if _, err := os.Stat("ran"); err == nil {
@@ -224,7 +224,7 @@ func TestOutputBeforeNotebook(t *testing.T) {
 // TestFlagsWithoutEffect checks that a flag without effect is either refused or reported by a note, and that flags with
 // an effect get no such note.
 func TestFlagsWithoutEffect(t *testing.T) {
-	script(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80").Replace(`
+	runScript(t, strings.NewReplacer("DATA", "--data synthetic-classes --n 80").Replace(`
 1$ lambda-p DATA --columns 99
 	krrlab: iterations counted with 99 right-hand sides: there are 5; take at most as many (Columns, --columns)
 $ fit DATA --precond "features sketch=features:40"
@@ -254,13 +254,13 @@ $ fit DATA --lambda 1 --precond nystrom
 // TestOutputOverwritesInput checks that an output that would overwrite an input or another output is refused, also
 // through a symbolic link or another spelling of the path. The null device may be named twice.
 func TestOutputOverwritesInput(t *testing.T) {
-	text := tableRows(40, nil)
-	enterFolder(t, map[string]string{"a.csv": text})
+	text := randomRows(40, nil)
+	enterTempFolder(t, map[string]string{"a.csv": text})
 	if err := os.Symlink("a.csv", "link"); err != nil {
 		t.Skip(err)
 	}
 	dir := testkit.Must(os.Getwd())
-	script(t, `
+	runScript(t, `
 2$ fit --train a.csv --out a.csv
 	the file of --train
 2$ fit --train a.csv --json link
@@ -276,7 +276,7 @@ func TestOutputOverwritesInput(t *testing.T) {
 2$ predict --model other.json --in a.csv --out link
 	the file of --in
 $ fit --train a.csv --test a.csv --out `+os.DevNull+" --json "+os.DevNull)
-	testkit.Equal(t, string(read(t, "a.csv")), text)
+	testkit.Equal(t, string(readFile(t, "a.csv")), text)
 }
 
 // fullDisk is an output stream on a full disk: every write fails.
@@ -289,11 +289,11 @@ func (fullDisk) Write([]byte) (int, error) {
 // TestFullDisk checks that a command exits with an error if its results cannot be printed.
 func TestFullDisk(t *testing.T) {
 	for _, args := range []string{"version", "licenses", "help", "data list"} {
-		var errs strings.Builder
+		var stderr strings.Builder
 		code := Main(t.Context(), strings.Fields(args),
-			Env{Stdout: fullDisk{}, Stderr: &errs, UseBLAS: useGoBLAS})
-		if code != exitError || errs.String() != "krrlab: cannot write the output: no space left\n" {
-			t.Errorf("%s: exit %d, %s", args, code, errs.String())
+			Env{Stdout: fullDisk{}, Stderr: &stderr, UseBLAS: useGoBLAS})
+		if code != exitError || stderr.String() != "krrlab: cannot write the output: no space left\n" {
+			t.Errorf("%s: exit %d, %s", args, code, stderr.String())
 		}
 	}
 	testkit.Equal(t, Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard,
@@ -303,27 +303,28 @@ func TestFullDisk(t *testing.T) {
 // TestFlagsOfIterations checks that flags that apply only to an iterative solver make the automatic choice of the
 // solver an iterative one.
 func TestFlagsOfIterations(t *testing.T) {
-	enterFolder(t, nil)
+	enterTempFolder(t, nil)
 	for args, want := range map[string]string{"": "direct", `--precond "features form=L"`: "pcg",
 		"--checkpoint kept": "pcg"} {
-		script(t, "$ fit --data synthetic-regression --n 60 --lambda 1 --json r.json "+args)
-		testkit.Equal[any](t, report(t, "r.json")["solver"], want, args)
+		runScript(t, "$ fit --data synthetic-regression --n 60 --lambda 1 --json r.json "+args)
+		testkit.Equal[any](t, readReport(t, "r.json")["solver"], want, args)
 	}
 }
 
 // TestQuiet checks that --quiet suppresses everything but the one line that says why a fit or a verification failed;
 // notes about resumed checkpoints do not appear either.
 func TestQuiet(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": tableRows(100, nil)})
-	if code, out, errs := command(t, "fit", "--train", "train.csv", "--quiet"); code != 0 || out != "" || errs != "" {
-		t.Errorf("exit %d, printed %q %q", code, out, errs)
+	enterTempFolder(t, map[string]string{"train.csv": randomRows(100, nil)})
+	if code, out, stderr := runCommand(t, "fit", "--train", "train.csv", "--quiet"); code != 0 || out != "" ||
+		stderr != "" {
+		t.Errorf("exit %d, printed %q %q", code, out, stderr)
 	}
 	for _, args := range []string{"fit --max-iter 3", "fit --max-iter 5", "verify m.krr"} {
 		args += " --train train.csv --quiet"
 		if strings.HasPrefix(args, "fit") {
 			args += " --solver cg --sigma 3 --lambda 1e-6 --out m.krr --checkpoint \"kept every=1it\" --resume"
 		}
-		testkit.Equal(t, script(t, "3$ "+args+"\n!resum"), "", args)
+		testkit.Equal(t, runScript(t, "3$ "+args+"\n!resum"), "", args)
 	}
 }
 
@@ -331,9 +332,9 @@ func TestQuiet(t *testing.T) {
 func TestFetchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := commandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted ||
-		!strings.Contains(errs, "whole files are kept: run it again for the others") {
-		t.Errorf("exit %d, %s", code, errs)
+	if code, _, stderr := runCommandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted ||
+		!strings.Contains(stderr, "whole files are kept: run it again for the others") {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
 
@@ -345,7 +346,7 @@ func TestNotebookInterrupted(t *testing.T) {
  {"cell_type": "code", "metadata": {}, "source": "import \"os\"\nos.WriteFile(\"begun\", nil, 0o644)\nfor { }"},
  {"cell_type": "code", "metadata": {}, "source": "os.WriteFile(\"second\", nil, 0o644)"}
 ], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`
-	file := write(t, dir, "f.ipynb", text)
+	file := writeFile(t, dir, "f.ipynb", text)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for ctx.Err() == nil {
@@ -355,11 +356,11 @@ func TestNotebookInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, errs := commandContext(t, ctx, "notebook", "run", file)
-	if code != exitInterrupted || !strings.Contains(errs, "interrupted") {
-		t.Errorf("exit %d, %s", code, errs)
+	code, _, stderr := runCommandContext(t, ctx, "notebook", "run", file)
+	if code != exitInterrupted || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
-	if b, err := os.ReadFile(file); err != nil || string(b) != text {
+	if content, err := os.ReadFile(file); err != nil || string(content) != text {
 		t.Errorf("the notebook is changed: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
@@ -371,24 +372,25 @@ func TestNotebookInterrupted(t *testing.T) {
 // separator=;". Their errors must name the flag and the option. Each also has a hidden flag with the same effect. In
 // the table of errors, "|" ends an argument.
 func TestOptionsInFlags(t *testing.T) {
-	enterFolder(t, map[string]string{"a.csv": strings.ReplaceAll(tableRows(40, nil), ",", ";")})
-	script(t,
+	enterTempFolder(t, map[string]string{"a.csv": strings.ReplaceAll(randomRows(40, nil), ",", ";")})
+	runScript(t,
 		`$ fit --train a.csv --lambda 1 --json out.json --plot "a.svg size=3x2 title=A b" --format "csv separator=; `+
 			`header=no" --kernel "polynomial gamma=0.1 degree=2" --storage "float64 tiles=dense"`)
-	fitReport := report(t, "out.json")
+	fitReport := readReport(t, "out.json")
 	testkit.Contains(t, fmt.Sprint(fitReport["read"]), "separator:semicolon (--format separator)",
 		"header:no (--format header)")
 	testkit.Equal(t, fmt.Sprint(fitReport["kernel"]), "map[coef0:1 degree:2 gamma:0.1 name:polynomial]")
-	script(t, `$ fit --train a.csv --lambda 1 --json hidden.json --plot b.svg --size 3x2 --title "A b" --format csv `+
-		`--separator ; --header no --kernel "polynomial gamma=0.1 degree=2" --storage float64 --tiles dense`)
-	sameOptions := report(t, "hidden.json")
+	runScript(t,
+		`$ fit --train a.csv --lambda 1 --json hidden.json --plot b.svg --size 3x2 --title "A b" --format csv `+
+			`--separator ; --header no --kernel "polynomial gamma=0.1 degree=2" --storage float64 --tiles dense`)
+	sameOptions := readReport(t, "hidden.json")
 	for _, key := range []string{"kernel", "read", "storage", "true_residual"} {
 		testkit.Equal(t, fmt.Sprint(sameOptions[key]), fmt.Sprint(fitReport[key]), key)
 	}
-	testkit.Contains(t, string(read(t, "a.svg")), "A b", `width="216pt"`)
-	enterFolder(t, map[string]string{" b.csv": strings.ReplaceAll(tableRows(40, nil), ",", " ")})
-	script(t, `$ fit --train " b.csv" --format separator=blank --json b.json`)
-	testkit.Contains(t, fmt.Sprint(report(t, "b.json")["read"]), "separator:blank (--format separator)")
+	testkit.Contains(t, string(readFile(t, "a.svg")), "A b", `width="216pt"`)
+	enterTempFolder(t, map[string]string{" b.csv": strings.ReplaceAll(randomRows(40, nil), ",", " ")})
+	runScript(t, `$ fit --train " b.csv" --format separator=blank --json b.json`)
+	testkit.Contains(t, fmt.Sprint(readReport(t, "b.json")["read"]), "separator:blank (--format separator)")
 	for args, want := range map[string]string{
 		"--format|csv separator= header=no":         "--format separator \"\": want a character, or blank for a blank",
 		"--plot|a.svg solv=b.svg":                   "there is no option solv=: want title= or size= or solve=",
@@ -402,9 +404,9 @@ func TestOptionsInFlags(t *testing.T) {
 		"--precond|auto race=none race=nope":        "--precond \"nope\": want one of",
 		"--plot|a.svg size=5":                       "--plot size \"5\": want width and height",
 	} {
-		code, _, errs := command(t, append([]string{"fit", "--train", "a.csv"}, strings.Split(args, "|")...)...)
-		if code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d, want %d and %q: %s", args, code, exitUsage, want, errs)
+		code, _, stderr := runCommand(t, append([]string{"fit", "--train", "a.csv"}, strings.Split(args, "|")...)...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, want %d and %q: %s", args, code, exitUsage, want, stderr)
 		}
 	}
 }

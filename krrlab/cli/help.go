@@ -44,11 +44,11 @@ var commandGroups = []struct{ title, names string }{
 func groupCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	for _, g := range commandGroups {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-		for _, c := range root.Commands() {
-			if slices.Contains(strings.Fields(g.names), c.Name()) {
-				c.GroupID = g.title
+	for _, group := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, command := range root.Commands() {
+			if slices.Contains(strings.Fields(group.names), command.Name()) {
+				command.GroupID = group.title
 			}
 		}
 	}
@@ -63,22 +63,23 @@ func groupCommands(root *cobra.Command) {
 func groupedUsage(flags *pflag.FlagSet) string {
 	const maxUngrouped = 12
 	groups, count := slices.Clone(flagGroups), 0
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden {
 			return
 		}
 		count++
-		inGroup := func(g struct{ title, names string }) bool {
-			return slices.Contains(strings.Fields(g.names), f.Name)
+		inGroup := func(group struct{ title, names string }) bool {
+			return slices.Contains(strings.Fields(group.names), flag.Name)
 		}
 		if !slices.ContainsFunc(flagGroups, inGroup) {
-			groups[0].names += " " + f.Name
+			groups[0].names += " " + flag.Name
 		}
 	})
-	if flags.Lookup("kernel") == nil { // such as explain, whose flag metric has nothing to do with a kernel
-		for i, g := range groups {
-			if g.title == kernelGroup {
-				groups[0].names, groups[i].names = groups[0].names+" "+g.names, ""
+	// The command explain, for example, has a flag metric that does not concern a kernel.
+	if flags.Lookup("kernel") == nil {
+		for i, group := range groups {
+			if group.title == kernelGroup {
+				groups[0].names, groups[i].names = groups[0].names+" "+group.names, ""
 			}
 		}
 	}
@@ -86,18 +87,18 @@ func groupedUsage(flags *pflag.FlagSet) string {
 	if count <= maxUngrouped {
 		return "Flags:\n" + flags.FlagUsagesWrapped(helpWidth)
 	}
-	var b strings.Builder
-	for _, g := range groups {
-		s := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.SortFlags = false
-		for _, name := range strings.Fields(g.names) {
-			if f := flags.Lookup(name); f != nil {
-				s.AddFlag(f)
+	var usage strings.Builder
+	for _, group := range groups {
+		groupSet := pflag.NewFlagSet("", pflag.ContinueOnError)
+		groupSet.SortFlags = false
+		for _, name := range strings.Fields(group.names) {
+			if flag := flags.Lookup(name); flag != nil {
+				groupSet.AddFlag(flag)
 			}
 		}
-		if s.HasAvailableFlags() {
-			b.WriteString(g.title + ":\n" + s.FlagUsagesWrapped(helpWidth) + "\n")
+		if groupSet.HasAvailableFlags() {
+			usage.WriteString(group.title + ":\n" + groupSet.FlagUsagesWrapped(helpWidth) + "\n")
 		}
 	}
-	return b.String()
+	return usage.String()
 }

@@ -15,19 +15,19 @@ import (
 func TestHelpGroups(t *testing.T) {
 	root := (&app{env: Env{}}).root()
 	known := map[string]bool{}
-	var visit func(c *cobra.Command)
-	visit = func(c *cobra.Command) {
-		c.InitDefaultHelpFlag()
-		if c.Parent() == root && c.IsAvailableCommand() && c.GroupID == "" {
-			t.Errorf("%s is in no group", c.Name())
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.InitDefaultHelpFlag()
+		if cmd.Parent() == root && cmd.IsAvailableCommand() && cmd.GroupID == "" {
+			t.Errorf("%s is in no group", cmd.Name())
 		}
-		for _, g := range flagGroups {
-			for _, name := range strings.Fields(g.names) {
-				known[name] = known[name] || c.Flags().Lookup(name) != nil
+		for _, group := range flagGroups {
+			for _, name := range strings.Fields(group.names) {
+				known[name] = known[name] || cmd.Flags().Lookup(name) != nil
 			}
 		}
-		for _, sub := range c.Commands() {
-			visit(sub)
+		for _, child := range cmd.Commands() {
+			visit(child)
 		}
 	}
 	visit(root)
@@ -36,7 +36,7 @@ func TestHelpGroups(t *testing.T) {
 			t.Errorf("no command has the flag %s", name)
 		}
 	}
-	_, out, _ := command(t, "fit", "--help")
+	_, out, _ := runCommand(t, "fit", "--help")
 	_, usage, _ := strings.Cut(out, "Examples:")
 	_, usage, _ = strings.Cut(usage, "\n\n")
 	fitUsage, _, _ := strings.Cut(usage, "Global Flags:")
@@ -51,12 +51,12 @@ func TestHelpGroups(t *testing.T) {
 			t.Errorf("a line of %d characters, want at most %d: %s", n, helpWidth+12, line)
 		}
 	}
-	_, out, _ = command(t, "explain", "--help")
+	_, out, _ = runCommand(t, "explain", "--help")
 	if first, _, _ := strings.Cut(out, "\nData:"); !strings.Contains(first, "--metric") ||
 		!strings.Contains(first, "--permutations") {
 		t.Errorf("--metric is not among the options of explain:\n%s", out)
 	}
-	if _, out, _ := command(t, "help"); !strings.Contains(out, "The paper:\n  check ") ||
+	if _, out, _ := runCommand(t, "help"); !strings.Contains(out, "The paper:\n  check ") ||
 		strings.Contains(out, "Additional Commands") {
 		t.Errorf("the help has no group of the paper, or commands without a group:\n%s", out)
 	}
@@ -74,13 +74,13 @@ func TestProgressWidth(t *testing.T) {
 			"\r123456789"}, {10, "1234567890", "\r12345678…"},
 		{10, "a\x1b[2J", "\r" + `a\x1b[2J`}, {1, "ab", "\rab"},
 	} {
-		var b bytes.Buffer
-		p := &progress{w: &b, columns: func() int { return c.width }}
-		p.draw("before")
-		b.Reset()
-		p.lineWidth = 0
-		if p.draw(c.text); b.String() != c.want {
-			t.Errorf("%d columns, %q: %q, want %q", c.width, c.text, b.String(), c.want)
+		var terminal bytes.Buffer
+		line := &progress{w: &terminal, columns: func() int { return c.width }}
+		line.draw("before")
+		terminal.Reset()
+		line.lineWidth = 0
+		if line.draw(c.text); terminal.String() != c.want {
+			t.Errorf("%d columns, %q: %q, want %q", c.width, c.text, terminal.String(), c.want)
 		}
 	}
 }

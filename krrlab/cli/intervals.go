@@ -26,20 +26,20 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	if m.Targets != nil {
 		return nil, fmt.Errorf("%s has %d targets: --interval is for models with one target", f.Model, len(m.Targets))
 	}
-	level, c, method := float64(f.Interval), m.Calibration, f.Method
+	level, calibration, method := float64(f.Interval), m.Calibration, f.Method
 	switch {
-	case method == "auto" && c != nil:
-		method = c.Method
+	case method == "auto" && calibration != nil:
+		method = calibration.Method
 	case method == "auto" && m.Labels == nil:
 		method = interval.JackknifePlus
 	case method == "auto":
 		method = interval.Jackknife
-	case method == interval.Split && (c == nil || c.Method != interval.Split):
+	case method == interval.Split && (calibration == nil || calibration.Method != interval.Split):
 		return nil, fmt.Errorf("%s has no scores of rows that it was not fitted on: fit with --holdout or --test, or "+
 			"take --method jackknife+", f.Model)
 	}
-	if c != nil && c.Method == method {
-		return interval.FromScores(c, p, level)
+	if calibration != nil && calibration.Method == method {
+		return interval.FromScores(calibration, p, level)
 	}
 	if method == interval.GaussianProcess {
 		posterior, err := interval.NewPosterior(ctx, m, p, d, accel.AvailableMemory(f.Memory, 1))
@@ -48,14 +48,14 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 		}
 		return posterior.Intervals(level)
 	}
-	s, err := a.factorSystem(ctx, m, f.Memory)
+	system, err := a.factorSystem(ctx, m, f.Memory)
 	if err != nil {
 		return nil, err
 	}
 	if method == interval.Jackknife {
-		return interval.FromScores(interval.CalibrateJackknife(s), p, level)
+		return interval.FromScores(interval.CalibrateJackknife(system), p, level)
 	}
-	return interval.JackknifePlusIntervals(ctx, s, p, d, level)
+	return interval.JackknifePlusIntervals(ctx, system, p, d, level)
 }
 
 // probabilities returns the probability of each class (column) for each point (row). It uses the calibration in the
@@ -68,24 +68,24 @@ func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model
 			f.Model)
 	}
 	if m.Calibration == nil || m.Calibration.Slope == nil {
-		s, err := a.factorSystem(ctx, m, f.Memory)
+		system, err := a.factorSystem(ctx, m, f.Memory)
 		if err != nil {
 			return nil, err
 		}
-		m.Calibration = interval.CalibrateJackknife(s)
+		m.Calibration = interval.CalibrateJackknife(system)
 	}
 	return interval.Probabilities(m.Calibration, p)
 }
 
 // probabilityText describes the rows that the probabilities were fitted to. If the classes of the rows d are known, it
-// adds the log loss and the calibration error of the probabilities prob of d.
-func probabilityText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
+// adds the log loss and the calibration error of the probabilities of d.
+func probabilityText(probabilities *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 	rows, _ := m.Calibration.Scores.Dims()
 	source := map[string]string{interval.Split: "test rows of the fit",
 		interval.Jackknife: "training rows, each left out"}[m.Calibration.Method]
 	text := fmt.Sprintf("by %d %s", rows, source)
 	if d.HasAnswers() && d.Task == datasets.Classification {
-		loss, calibrationError := interval.Reliability(prob, m.Labels, d)
+		loss, calibrationError := interval.Reliability(probabilities, m.Labels, d)
 		text += fmt.Sprintf("; log loss %.4g, calibration error %.3g %%", loss, 100*calibrationError)
 	}
 	return text
@@ -113,17 +113,17 @@ var errNoTestRows = usagef("--calibrate test: there are no test rows: want --tes
 // calibrate stores scores in the model for later prediction intervals and probabilities. The mode is the value of
 // --calibrate; auto stores scores only if there are test rows and one target, because intervals are for one target.
 // memory is the value of --memory. calibrate does nothing on a rank other than the first.
-func (a *app) calibrate(ctx context.Context, mode string, memory int64, r *fitted) (err error) {
+func (a *app) calibrate(ctx context.Context, mode string, memory int64, r *fitResult) (err error) {
 	m := r.sol.Model
 	switch {
 	case !a.isFirstRank() || mode == "none" || mode == "auto" && (r.test == nil || m.Targets != nil):
 		return nil
 	case mode == "loo":
-		s, err := a.factorSystem(ctx, m, memory)
+		system, err := a.factorSystem(ctx, m, memory)
 		if err != nil {
 			return err
 		}
-		m.Calibration = interval.CalibrateJackknife(s)
+		m.Calibration = interval.CalibrateJackknife(system)
 		return nil
 	case r.test == nil:
 		return errNoTestRows
@@ -132,25 +132,25 @@ func (a *app) calibrate(ctx context.Context, mode string, memory int64, r *fitte
 	return err
 }
 
-// intervalText describes the intervals v of the predictions p: level, method, guarantee, mean width or mean number of
+// intervalText describes the intervals of the predictions p: level, method, guarantee, mean width or mean number of
 // labels, and, if the answers of the rows d are known, the share of answers that they contain.
-func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
-	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*v.Level, v.Method, v.Guarantee())
+func intervalText(iv *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
+	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*iv.Level, iv.Method, iv.Guarantee())
 	rows, _ := p.Decision.Dims()
 	var size float64
 	for i := range rows {
-		if v.Sets != nil {
-			size += float64(len(v.Sets[i])) / float64(rows)
+		if iv.Sets != nil {
+			size += float64(len(iv.Sets[i])) / float64(rows)
 		} else {
-			size += (v.Hi.At(i, 0) - v.Lo.At(i, 0)) / float64(rows)
+			size += (iv.Hi.At(i, 0) - iv.Lo.At(i, 0)) / float64(rows)
 		}
 	}
-	if v.Sets != nil {
+	if iv.Sets != nil {
 		text += fmt.Sprintf("%.3g labels a set", size)
-		if v.UnknownShare > 0 {
+		if iv.UnknownShare > 0 {
 			text += fmt.Sprintf("; %.3g %% of the rows of the scores have labels that the model does not know",
-				100*v.UnknownShare)
-			if slices.Contains(v.Sets[0], len(p.Labels)) {
+				100*iv.UnknownShare)
+			if slices.Contains(iv.Sets[0], len(p.Labels)) {
 				text += fmt.Sprintf(", too many for sets of known labels: each set has all of these and %q",
 					otherLabel(p.Labels))
 			}
@@ -158,8 +158,8 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	} else {
 		text += "mean width " + outward.Plain(size, 4)
 	}
-	if d.HasAnswers() && (d.Task == datasets.Classification) == (v.Sets != nil) {
-		text += fmt.Sprintf("; %.4g %% of the %d answers are inside", 100*v.Coverage(p, d), rows)
+	if d.HasAnswers() && (d.Task == datasets.Classification) == (iv.Sets != nil) {
+		text += fmt.Sprintf("; %.4g %% of the %d answers are inside", 100*iv.Coverage(p, d), rows)
 	}
 	return text
 }

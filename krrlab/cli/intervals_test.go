@@ -11,14 +11,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // readColumns returns the cells of each column of a csv file by the name of the column.
 func readColumns(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	rows := testkit.Must(csv.NewReader(bytes.NewReader(read(t, name))).ReadAll())
+	rows := testkit.Must(csv.NewReader(bytes.NewReader(readFile(t, name))).ReadAll())
 	columns := map[string][]string{}
 	for _, row := range rows[1:] {
 		for j, cell := range row {
@@ -33,8 +33,8 @@ func readColumns(t *testing.T, name string) map[string][]string {
 // that predict computes again must give the same widths as saved ones. Invalid levels and methods, and methods without
 // the scores that they need, are refused.
 func TestIntervals(t *testing.T) {
-	lines := strings.Split(table(700, nil), "\n") // the header and 700 rows; the first 300 are training rows
-	enterFolder(t, map[string]string{"train.csv": strings.Join(lines[:301], "\n"),
+	lines := strings.Split(randomTable(700, nil), "\n") // the header and 700 rows; the first 300 are training rows
+	enterTempFolder(t, map[string]string{"train.csv": strings.Join(lines[:301], "\n"),
 		"new.csv": strings.Join(append(lines[:1:1], lines[301:]...), "\n")})
 	const predict = "$ predict --model m.krr --in new.csv --out pred.csv --interval "
 	number := func(text string) float64 { return testkit.Must(strconv.ParseFloat(text, 64)) }
@@ -65,7 +65,7 @@ func TestIntervals(t *testing.T) {
 		{"calibrate none", "--method posterior",
 			"by posterior, covers with probability 0.9 if the answers are a Gaussian process"},
 	} {
-		script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
+		runScript(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.01 --out m.krr --"+c.fit+"\n"+predict+
 			"90% "+c.flags+"\n"+c.want+"\nof the 400 answers are inside")
 		inside, width := measured()
 		widths[predictCase{c.fit, c.flags}] = width
@@ -82,8 +82,8 @@ func TestIntervals(t *testing.T) {
 	if std := readColumns(t, "pred.csv")["std"]; len(std) != 400 || !(number(std[0]) > 0) {
 		t.Errorf("%d standard deviations, want 400 positive ones", len(std))
 	}
-	script(t, predict+"57% --method jackknife\n57 % by jackknife, coverage mostly near 0.57,\n")
-	script(t, `
+	runScript(t, predict+"57% --method jackknife\n57 % by jackknife, coverage mostly near 0.57,\n")
+	runScript(t, `
 2$ predict --model m.krr --in new.csv --interval 90
 	--interval "90": want a level
 2$ predict --model m.krr --in new.csv --method split
@@ -103,10 +103,10 @@ func TestIntervals(t *testing.T) {
 // TestLabelSets checks that a classifier predicts a set of labels for each row that contains the predicted label, and
 // that some sets have several labels at the level 97 %. The method jackknife+ is refused for classes.
 func TestLabelSets(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(300, []string{"low", "mid", "high"})})
-	script(t, "$ fit --train train.csv --sigma 1.5 --holdout 0.4 --out m.krr")
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(300, []string{"low", "mid", "high"})})
+	runScript(t, "$ fit --train train.csv --sigma 1.5 --holdout 0.4 --out m.krr")
 	for _, method := range []string{"split", "jackknife"} {
-		script(t, "$ predict --model m.krr --in train.csv --interval 0.97 --out pred.csv --method "+method+
+		runScript(t, "$ predict --model m.krr --in train.csv --interval 0.97 --out pred.csv --method "+method+
 			"\n97 % by "+method+"\nlabels a set; ")
 		got, additional := readColumns(t, "pred.csv"), 0
 		for i, set := range got["set"] {
@@ -119,15 +119,15 @@ func TestLabelSets(t *testing.T) {
 			t.Errorf("%s: no set has two labels", method)
 		}
 	}
-	script(t, "1$ predict --model m.krr --in train.csv --interval 0.9 --method jackknife+\ntake split or jackknife")
+	runScript(t, "1$ predict --model m.krr --in train.csv --interval 0.9 --method jackknife+\ntake split or jackknife")
 }
 
 // TestUnsolvedIntervals checks a model whose coefficients are too far from the solution for leave-one-out formulas. Its
 // fit with --calibrate loo is an error, but the model is written. Every method of predict that uses leave-one-out
 // refuses this model. A fit that also misses its tolerance reports both problems.
 func TestUnsolvedIntervals(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(200, nil)})
-	script(t, strings.ReplaceAll(`
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(200, nil)})
+	runScript(t, strings.ReplaceAll(`
 1$ fit --train train.csv --target y --sigma 1.5 --lambda 1e-6 --solver cg --tol 0.5 --calibrate loo --out m.krr
 	FAR
 	converged
@@ -137,11 +137,11 @@ func TestUnsolvedIntervals(t *testing.T) {
 	FAR
 1$ predict m.krr --in train.csv --interval 90% --method jackknife+
 	FAR`, "FAR", "too far from the solution"))
-	code, _, errs := command(t,
+	code, _, stderr := runCommand(t,
 		strings.Fields("fit --train train.csv --sigma 1.5 --lambda 1e-6 --solver cg --tol 1e-8 --max-iter 2 "+
 			"--calibrate loo --out few.krr")...)
-	if code != exitNotConverged || !strings.Contains(errs, "too far from the solution") ||
-		!strings.Contains(errs, "not converged") {
-		t.Errorf("a fit that does not converge: exit %d, want %d and both reasons: %s", code, exitNotConverged, errs)
+	if code != exitNotConverged || !strings.Contains(stderr, "too far from the solution") ||
+		!strings.Contains(stderr, "not converged") {
+		t.Errorf("a fit that does not converge: exit %d, want %d and both reasons: %s", code, exitNotConverged, stderr)
 	}
 }

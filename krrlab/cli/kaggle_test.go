@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestSuggestedCommand checks the way from a raw table to a model. The table has an index, dates, three columns of
 // words and missing cells in four of 200 rows. The first fit is refused with one line that names a command; this
 // command fits the table, and the model then predicts a table without answers and with its columns in another order.
 func TestSuggestedCommand(t *testing.T) {
 	table := func(order ...string) string {
-		var b strings.Builder
-		b.WriteString(strings.Join(order, ",") + "\n")
+		var text strings.Builder
+		text.WriteString(strings.Join(order, ",") + "\n")
 		for i := range 200 {
 			x, z := math.Sin(float64(i)), math.Cos(3*float64(i))
 			cell := map[string]string{
@@ -31,25 +31,25 @@ func TestSuggestedCommand(t *testing.T) {
 				cell["size"], cell["rooms"] = "", "NA"
 			}
 			for j, name := range order {
-				if text := cell[name]; strings.ContainsAny(text, `",`) {
-					cell[name] = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+				if value := cell[name]; strings.ContainsAny(value, `",`) {
+					cell[name] = `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 				}
 				if j > 0 {
-					b.WriteString(",")
+					text.WriteString(",")
 				}
-				b.WriteString(cell[name])
+				text.WriteString(cell[name])
 			}
-			b.WriteString("\n")
+			text.WriteString("\n")
 		}
-		return strings.ReplaceAll(b.String(), "street, no,", "\"street, no\",")
+		return strings.ReplaceAll(text.String(), "street, no,", "\"street, no\",")
 	}
-	enterFolder(t, map[string]string{
+	enterTempFolder(t, map[string]string{
 		"it's train.csv": table("Id", "sold on", "street, no", "color", "size", "rooms", "name", "price"),
 		"new.csv":        table("rooms", "Id", "color", "sold on", "street, no", "size"),
 	})
 	firstCommand := []string{"fit", "--train", "it's train.csv", "--target", "price", "--holdout", "0.2", "--out",
 		"m.krr"}
-	code, _, errs := command(t, firstCommand...)
+	code, _, stderr := runCommand(t, firstCommand...)
 	want := `krrlab: it's train.csv: columns that are no numbers: "sold on" has dates or times (--drop 'sold on' leaves them out), ` +
 		`"street, no" has words (3, such as "Main"), ` +
 		`"color" has words (2, such as "red"), "name" has words (200, such as "house 0"); ` +
@@ -57,17 +57,17 @@ func TestSuggestedCommand(t *testing.T) {
 		`differ, or the name): unless the numbers are times, ranks or the like, leave them out; ` +
 		`say krrlab fit --train 'it'\''s train.csv' --target price --holdout 0.2 --out m.krr ` +
 		`--drop Id,name --categorical '"street, no",color' --dates 'sold on' --impute median` + "\n"
-	if code != exitError || errs != want {
-		t.Fatalf("exit %d, %swant %s", code, errs, want)
+	if code != exitError || stderr != want {
+		t.Fatalf("exit %d, %swant %s", code, stderr, want)
 	}
-	code, out, errs := command(t, append(firstCommand, "--drop", "Id,name", "--categorical", `"street, no",color`,
+	code, out, stderr := runCommand(t, append(firstCommand, "--drop", "Id,name", "--categorical", `"street, no",color`,
 		"--dates", "sold on", "--impute", "median")...)
 	if code != exitOK ||
 		!strings.Contains(out,
 			`target "price"; left out "Id", "name"; missing cells: 8; "sold on": dates from 2024-03-01 to 2024-03-28`) {
-		t.Fatalf("exit %d, %s%s", code, out, errs)
+		t.Fatalf("exit %d, %s%s", code, out, stderr)
 	}
-	if out = script(t, "$ predict --model m.krr --in new.csv\nleft out \"Id\"; missing cells: 8"); strings.Count(
+	if out = runScript(t, "$ predict --model m.krr --in new.csv\nleft out \"Id\"; missing cells: 8"); strings.Count(
 		out, "\n") != 201 {
 		t.Errorf("%d lines", strings.Count(out, "\n"))
 	}
@@ -75,8 +75,8 @@ func TestSuggestedCommand(t *testing.T) {
 
 // TestKernelRBF checks that fit and tune accept "rbf", the name of the Gaussian kernel in other programs.
 func TestKernelRBF(t *testing.T) {
-	enterFolder(t, map[string]string{"a.csv": priceTable(40, "x", "y", "price")})
-	script(t, `
+	enterTempFolder(t, map[string]string{"a.csv": priceTable(40, "x", "y", "price")})
+	runScript(t, `
 $ fit --train a.csv --kernel rbf
 	gaussian(
 $ tune --train a.csv --kernels rbf --points 3

@@ -26,6 +26,7 @@ type kernelFlags struct {
 	Sigma      bandwidth  `flag:"sigma"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (kernelFlags) Help() map[string]string {
 	return map[string]string{
 		"kernel": "kernel and its parameters, such as 'polynomial gamma=0.01 coef0=1 degree=3': " +
@@ -36,11 +37,11 @@ func (kernelFlags) Help() map[string]string {
 	}
 }
 
-// kernelName is the name of a kernel, optionally followed by parameters as in kernel.Parse. Set also accepts "rbf",
-// scikit-learn's name of the Gaussian kernel.
+// kernelName is the value of --kernel: the name of a kernel, optionally followed by parameters as in kernel.Parse. Set
+// also accepts "rbf", scikit-learn's name of the Gaussian kernel.
 type kernelName string
 
-// Set returns an error for an unknown kernel or an invalid parameter.
+// Set stores the text, or returns an error for an unknown kernel or an invalid parameter.
 func (k *kernelName) Set(text string) error {
 	if text == "rbf" {
 		text = defaultKernel
@@ -59,6 +60,7 @@ const defaultKernel = "gaussian"
 // a bandwidth for each of the d features, or the d² entries of a matrix.
 type bandwidth []float64
 
+// Type returns the text that stands for the value in the help text.
 func (b *bandwidth) Type() string { return "float64" }
 
 // Set parses a number, numbers separated by commas, or the name of a file of numbers. A single number must be positive.
@@ -89,8 +91,8 @@ func (b *bandwidth) Set(text string) error {
 }
 
 // scaleAndDistance returns the bandwidth σ of the kernel and the distance for datasets.ChangeDistance. If --sigma is
-// one number, that is σ, and distance is nil. If it is several numbers, they are the distance, and σ is 1. If --sigma
-// is not set, the results are 0 and nil.
+// one number, σ is this number, and distance is nil. If it is several numbers, they are the distance, and σ is 1. If
+// --sigma is not set, the results are 0 and nil.
 func (b bandwidth) scaleAndDistance() (sigma float64, distance []float64) {
 	switch len(b) {
 	case 0:
@@ -163,11 +165,11 @@ func (f *kernelFlags) kernelFor(data *problemData) (kernel.Kernel, error) {
 // error if K has fewer rows than the training data, or more without --n having cut these. Rows of d.train keep their
 // groups if they have any; otherwise rows with equal rows of K are grouped by the rule --repeats.
 func (d *problemData) usePrecomputed(ctx context.Context, f *labFlags) error {
-	x, err := datasets.ReadMatrix(ctx, f.Matrix, f.Memory)
+	matrix, err := datasets.ReadMatrix(ctx, f.Matrix, f.Memory)
 	if err != nil {
 		return err
 	}
-	k, err := kernel.NewPrecomputed(x)
+	k, err := kernel.NewPrecomputed(matrix)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Matrix, err)
 	}

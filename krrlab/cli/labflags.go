@@ -14,8 +14,8 @@ import (
 	_ "github.com/krrlab/lab/plots/draw" // draws pictures for package plots
 )
 
-// labFlags are the flags of commands that create a krrlab.Lab: the data, the kernel, the configuration, the output
-// files and the ranks.
+// labFlags are the flags of commands that create a krrlab.Lab (a problem with its solver): the data, the kernel, the
+// configuration, the output files and the ranks.
 type labFlags struct {
 	dataFlags
 	kernelFlags
@@ -86,6 +86,7 @@ type pictureFlags struct {
 // plotFormats ends the help texts of --plot: it lists the file formats and the options.
 const plotFormats = " (.svg, .png, .pdf or .html); options after it: size=5x3 in inches, title=TEXT"
 
+// Help returns the help texts of flags whose tags have none.
 func (stageFiles) Help() map[string]string {
 	return map[string]string{
 		"csv":  "write the table, with all digits, to this file: as CSV, or as a matrix if the name ends in .npy",
@@ -107,8 +108,10 @@ func (f *pictureFlags) save(figure *plots.Figure, file string) error {
 // pictureSize is a width and height in inches, such as 5x3. The zero value stands for the default size of the picture.
 type pictureSize struct{ width, height float64 }
 
+// Type returns the text that stands for the value in the help text.
 func (s *pictureSize) Type() string { return "WxH" }
 
+// Set parses a width and a height from 1 to 40 inches, such as 5x3.
 func (s *pictureSize) Set(text string) error {
 	var trailing string // if text goes on after the height, a third value is scanned, which is refused
 	n, _ := fmt.Sscanf(text+" ", "%fx%f%s", &s.width, &s.height, &trailing)

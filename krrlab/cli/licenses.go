@@ -25,9 +25,9 @@ func (a *app) licensesCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var text []byte
-			z, err := gzip.NewReader(bytes.NewReader(licenses))
+			reader, err := gzip.NewReader(bytes.NewReader(licenses))
 			if err == nil {
-				text, err = io.ReadAll(z)
+				text, err = io.ReadAll(reader)
 			}
 			if err != nil {
 				return fmt.Errorf("the licenses in this program are damaged: %w", err)

@@ -11,7 +11,7 @@ import (
 // TestLicenses checks that krrlab licenses names exactly the modules that are linked into the command on Linux, macOS
 // and Windows, and prints a license text for each of them.
 func TestLicenses(t *testing.T) {
-	code, out, stderr := command(t, "licenses")
+	code, out, stderr := runCommand(t, "licenses")
 	if code != exitOK {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}

@@ -33,6 +33,7 @@ type dataFlags struct {
 	Holdout float64  `flag:"holdout" check:"(0,1)" with:"train"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (dataFlags) Help() map[string]string {
 	return map[string]string{
 		"train":       "file of training data (.gz, .bz2, .xz, .zst, and a .zip of one file, are unpacked)",
@@ -85,29 +86,29 @@ func (d *problemData) addHint(format string, args ...any) {
 	}
 }
 
-// loadData reads the data that the flags select and scales their features. As far as the flags ask for it, it then
+// loadData reads the data that the flags select and scales their features. If the flags request it, loadData then
 // transforms the features for the distance of --sigma, balances the classes and centers the targets.
 func (a *app) loadData(ctx context.Context, f *labFlags) (*problemData, error) {
-	d, err := a.readData(ctx, f)
+	data, err := a.readData(ctx, f)
 	if err == nil {
 		_, distance := f.Sigma.scaleAndDistance()
 		memory := accel.AvailableMemory(f.Memory, a.processesHere())
-		d.train, d.test, err = datasets.ChangeDistanceWithin(memory, distance, d.train, d.test)
+		data.train, data.test, err = datasets.ChangeDistanceWithin(memory, distance, data.train, data.test)
 		if err == nil && distance != nil {
-			d.addHint("%s", d.lengthScaleHint())
+			data.addHint("%s", data.lengthScaleHint())
 		}
 	}
 	if err == nil {
-		d.train, err = d.train.WeighClasses(f.Classes)
+		data.train, err = data.train.WeighClasses(f.Classes)
 	}
 	if err != nil || f.Center == "no" {
-		return d, err
+		return data, err
 	}
-	if f.Center == "yes" && d.train.Task == datasets.Classification {
+	if f.Center == "yes" && data.train.Task == datasets.Classification {
 		return nil, usagef("--center yes: the answers are classes, which are not centered")
 	}
-	d.train = d.train.Center()
-	return d, nil
+	data.train = data.train.Center()
+	return data, nil
 }
 
 // lengthScaleHint says which features the numbers of --sigma belong to, if longitude and latitude were projected: the
@@ -123,7 +124,7 @@ func (d *problemData) lengthScaleHint() string {
 // readData reads the data that the flags select and scales their features. With --memory it limits the memory of the
 // whole process while it reads.
 func (a *app) readData(ctx context.Context, f *labFlags) (*problemData, error) {
-	if f.Memory > 0 { // Go then collects garbage in time
+	if f.Memory > 0 { // the limit makes Go collect garbage in time
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(f.Memory))
 	}
 	if f.Data == "" {
@@ -135,25 +136,25 @@ func (a *app) readData(ctx context.Context, f *labFlags) (*problemData, error) {
 // loadNamed reads the data set or the packed folder of --data. It returns an error if a packed folder was scaled in
 // another way than --scale asks for.
 func (a *app) loadNamed(ctx context.Context, f *labFlags) (*problemData, error) {
-	o := &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.Scale, N: f.MaxRows, Memory: f.Memory}
-	p, err := datasets.Load(ctx, f.Data, o)
+	options := &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.Scale, N: f.MaxRows, Memory: f.Memory}
+	pair, err := datasets.Load(ctx, f.Data, options)
 	if err != nil {
 		return nil, err
 	}
-	if packedScale := p.Train.Scaling.String(); datasets.IsPacked(f.Data) &&
+	if packedScale := pair.Train.Scaling.String(); datasets.IsPacked(f.Data) &&
 		!slices.Contains([]string{"", "auto", packedScale}, f.Scale) {
 		return nil, usagef("--scale %s: %s is packed with --scale %s: pack the data again, or leave it out", f.Scale,
 			f.Data, packedScale)
 	}
-	d := &problemData{train: p.Train, test: p.Test, target: p.Target, drop: p.Drop, sigma: p.Info.Sigma,
-		lambda: p.Info.Lambda}
+	data := &problemData{train: pair.Train, test: pair.Test, target: pair.Target, drop: pair.Drop,
+		sigma: pair.Info.Sigma, lambda: pair.Info.Lambda}
 	if f.flags != nil && f.flags.IsSet("repeats") {
-		if d.train, err = d.train.GroupByRule(f.Repeats, nil); err != nil {
+		if data.train, err = data.train.GroupByRule(f.Repeats, nil); err != nil {
 			return nil, err
 		}
 	}
-	d.hintFewerRows(f.MaxRows, f.Data)
-	return d, nil
+	data.hintFewerRows(f.MaxRows, f.Data)
+	return data, nil
 }
 
 // hintFewerRows adds a hint if there are fewer training rows than --n requests.
@@ -166,40 +167,40 @@ func (d *problemData) hintFewerRows(requested int, name string) {
 // loadFiles reads the files of --train and --test and the precomputed K of --kernel, or holds out test rows, fills in
 // missing values and scales the features. It adds a hint about every decision that it makes from the data.
 func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) {
-	o := f.ReadOptions
-	o.Memory, o.AnswersOnly = f.Memory, f.Matrix != "" // K takes the place of the features
-	o.KeepMissing = o.KeepMissing || f.Impute != "none"
+	options := f.ReadOptions
+	options.Memory, options.AnswersOnly = f.Memory, f.Matrix != "" // K takes the place of the features
+	options.KeepMissing = options.KeepMissing || f.Impute != "none"
 	for _, name := range f.Words {
-		o.ColumnCodings = append(o.ColumnCodings, datasets.ColumnCoding{Column: name})
+		options.ColumnCodings = append(options.ColumnCodings, datasets.ColumnCoding{Column: name})
 	}
 	for _, name := range f.Dates {
 		dates := &datasets.DateCoding{Order: f.Order}
-		o.ColumnCodings = append(o.ColumnCodings, datasets.ColumnCoding{Column: name, Dates: dates})
+		options.ColumnCodings = append(options.ColumnCodings, datasets.ColumnCoding{Column: name, Dates: dates})
 	}
-	train, err := datasets.ReadFile(ctx, f.Train, &o)
+	train, err := datasets.ReadFile(ctx, f.Train, &options)
 	if err != nil {
 		return nil, err
 	}
 
-	d := &problemData{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
+	data := &problemData{train: train, target: f.Target, drop: f.Drop, groups: f.Groups}
 	if train.Columns != nil && train.ReadReport.Target != "" { // in other files the column may have another number
-		d.target = train.ReadReport.Target
+		data.target = train.ReadReport.Target
 	} else if train.TargetNames != nil {
-		d.target = train.TargetNames[0]
+		data.target = train.TargetNames[0]
 	}
 	for _, column := range []string{f.Weights, f.Groups} { // they are not features in other files either
 		if column != "" && train.Space == nil { // with coordinates, all other columns are left out anyway
-			d.drop = append(d.drop[:len(d.drop):len(d.drop)], column) // never into the array of f.Drop
+			data.drop = append(data.drop[:len(data.drop):len(data.drop)], column) // never into the array of f.Drop
 		}
 	}
-	d.hintFewerRows(f.MaxRows, f.Train)
-	d.addHint("%s", train.IDHint())
+	data.hintFewerRows(f.MaxRows, f.Train)
+	data.addHint("%s", train.IDHint())
 	if f.Task == "auto" && train.TargetNames == nil {
-		d.addHint("%s", train.TaskHint())
+		data.addHint("%s", train.TaskHint())
 	}
 
 	if f.Matrix != "" {
-		if err := d.usePrecomputed(ctx, f); err != nil {
+		if err := data.usePrecomputed(ctx, f); err != nil {
 			return nil, err
 		}
 		if a.ranks != nil {
@@ -207,23 +208,23 @@ func (a *app) loadFiles(ctx context.Context, f *labFlags) (*problemData, error) 
 		}
 	}
 	if f.Holdout > 0 {
-		d.sourceRows, d.holdout = train.Len(), f.Holdout
-		if d.train, d.test, err = train.Holdout(f.Holdout, holdoutSeed); err != nil {
+		data.sourceRows, data.holdout = train.Len(), f.Holdout
+		if data.train, data.test, err = train.Holdout(f.Holdout, holdoutSeed); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Train, err)
 		}
-		note, err := d.test.CheckLabels(d.train.Labels)
-		if d.addHint("%s", note); err != nil {
+		note, err := data.test.CheckLabels(data.train.Labels)
+		if data.addHint("%s", note); err != nil {
 			return nil, err
 		}
 	}
 	if f.Test != "" {
-		if err := d.readTest(ctx, f, train, o); err != nil {
+		if err := data.readTest(ctx, f, train, options); err != nil {
 			return nil, err
 		}
 	}
 
 	memory := accel.AvailableMemory(f.Memory, a.processesHere())
-	return d, d.imputeAndScale(f.Impute, cmp.Or(f.Scale, "auto"), memory)
+	return data, data.imputeAndScale(f.Impute, cmp.Or(f.Scale, "auto"), memory)
 }
 
 // imputeAndScale fills in missing values by the rule --impute, and scales the features by the rule --scale. For auto it
@@ -243,33 +244,34 @@ func (d *problemData) imputeAndScale(imputation, scale string, memory accel.Budg
 	return err
 }
 
-// readTest reads the test file into d.test, with the task, the columns and the categories of the training rows train. o
-// are the options with which these were read. readTest adds hints about differences between the two files, and returns
-// an error if the labels do not match.
+// readTest reads the test file into d.test, with the task, the columns and the categories of the training rows train,
+// which were read with the given options. readTest adds hints about differences between the two files, and returns an
+// error if the labels do not match.
 func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets.Dataset,
-	o datasets.ReadOptions) (err error) {
-	o.Target, o.Task, o.ColumnCodings, o.Space = d.target, train.Task.String(), train.ColumnCodings, train.Space
-	o.Columns, o.Dim, o.DimSource, o.TestPart = train.Columns, train.Dim(), f.Train, true
-	o.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
-	o.MaxRows, o.AnswersOnly = 0, false
+	options datasets.ReadOptions) (err error) {
+	options.Target, options.Task, options.ColumnCodings, options.Space = d.target, train.Task.String(),
+		train.ColumnCodings, train.Space
+	options.Columns, options.Dim, options.DimSource, options.TestPart = train.Columns, train.Dim(), f.Train, true
+	options.Drop = slices.DeleteFunc(slices.Clone(d.drop), func(name string) bool { return name == f.Weights })
+	options.MaxRows, options.AnswersOnly = 0, false
 	if _, err := strconv.Atoi(f.Groups); err == nil && train.Columns != nil { // the column may have another number
-		o.Groups = ""
+		options.Groups = ""
 	}
 	if train.TargetNames != nil {
-		o.MoreTargets = train.TargetNames[1:]
+		options.MoreTargets = train.TargetNames[1:]
 	}
-	if d.test, err = datasets.ReadFile(ctx, f.Test, &o); err != nil {
+	if d.test, err = datasets.ReadFile(ctx, f.Test, &options); err != nil {
 		return err
 	}
 	if f.Weights != "" && d.test.Weights == nil {
 		d.addHint("%s has no column %s: each test row counts once", f.Test, f.Weights)
 	}
-	switch r := d.test.Repeats; {
+	switch repeats := d.test.Repeats; {
 	case f.Groups == "":
-	case o.Groups == "":
+	case options.Groups == "":
 		d.addHint("each row of %s counts as a group, since the column may have another number there: --groups NAME "+
 			"finds it", f.Test)
-	case r == nil || r.Rule != "groups":
+	case repeats == nil || repeats.Rule != "groups":
 		d.addHint("%s has no column %s: each of its rows counts as a group", f.Test, f.Groups)
 	default:
 		d.addHint("groups are not compared between files: the test error is of new groups only if %s has no row of a "+
@@ -285,8 +287,8 @@ func (d *problemData) readTest(ctx context.Context, f *labFlags, train *datasets
 // or "" if there are none.
 func unknownWordsWarning(d *datasets.Dataset) string {
 	var descriptions []string
-	for _, u := range d.UnknownWords {
-		descriptions = append(descriptions, u.String())
+	for _, words := range d.UnknownWords {
+		descriptions = append(descriptions, words.String())
 	}
 	if descriptions == nil {
 		return ""
@@ -299,9 +301,9 @@ func unknownWordsWarning(d *datasets.Dataset) string {
 func (d *problemData) impute(rule string) (*datasets.Dataset, error) {
 	train, missing, err := d.train.Impute(rule) // missing[j] is the number of missing values of feature j
 	cells, columns := 0, 0
-	for _, k := range missing {
-		if k > 0 {
-			cells += k
+	for _, count := range missing {
+		if count > 0 {
+			cells += count
 			columns++
 		}
 	}

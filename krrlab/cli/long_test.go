@@ -18,7 +18,7 @@ import (
 // $KRRLAB_DATA; it runs only with KRRLAB_LONG=1.
 func TestPaper(t *testing.T) {
 	dir := suite.RealData(t)
-	lib, err := accel.OpenBLAS()
+	openBLAS, err := accel.OpenBLAS()
 	if err != nil {
 		t.Logf("%v", err)
 	}
@@ -27,7 +27,7 @@ func TestPaper(t *testing.T) {
 		name                            string  // data set
 		gigabytes                       int64   // memory that the fit needs
 		options                         string  // of the preconditioner
-		error, errorTolerance           float64 // share of wrong labels of the test rows
+		testError, errorTolerance       float64 // share of wrong labels of the test rows
 		iterations, iterationsTolerance float64
 	}{
 		{"adult", 4, "features=5000", 0.1499, 0.001, 13, 3},
@@ -35,25 +35,25 @@ func TestPaper(t *testing.T) {
 		{"ijcnn1", 9, "features=10000", 0.0139, 0.001, 120, 15},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if have := accel.MemoryAvailable(); have < c.gigabytes*1e9 {
-				t.Skipf("%d GB are wanted, %.1f GB are free", c.gigabytes, float64(have)/1e9)
+			if available := accel.MemoryAvailable(); available < c.gigabytes*1e9 {
+				t.Skipf("%d GB are wanted, %.1f GB are free", c.gigabytes, float64(available)/1e9)
 			}
-			js := filepath.Join(t.TempDir(), "report.json")
+			reportFile := filepath.Join(t.TempDir(), "report.json")
 			args := []string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features " + c.options, "--tol",
-				fmt.Sprint(tol), "--json", js, "--data-dir", dir}
+				fmt.Sprint(tol), "--json", reportFile, "--data-dir", dir}
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
-				UseBLAS: func(context.Context, string) (string, error) { accel.UseLibrary(lib); return "", nil },
+				UseBLAS: func(context.Context, string) (string, error) { accel.UseLibrary(openBLAS); return "", nil },
 			})
 			defer accel.UseLibrary(nil)
 			if code != 0 {
 				t.Fatalf("exit code %d", code)
 			}
-			r := report(t, js)
-			testkit.Near(t, r["test_error"].(float64), c.error, c.errorTolerance, "test error")
-			testkit.Near(t, r["iterations"].(float64), c.iterations, c.iterationsTolerance, "iterations")
-			if v := r["true_residual"].(float64); !(v <= tol) {
-				t.Errorf("true residual %.3g, want at most %g", v, tol)
+			report := readReport(t, reportFile)
+			testkit.Near(t, report["test_error"].(float64), c.testError, c.errorTolerance, "test error")
+			testkit.Near(t, report["iterations"].(float64), c.iterations, c.iterationsTolerance, "iterations")
+			if residual := report["true_residual"].(float64); !(residual <= tol) {
+				t.Errorf("true residual %.3g, want at most %g", residual, tol)
 			}
 		})
 	}

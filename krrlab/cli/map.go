@@ -32,6 +32,7 @@ type mapFlags struct {
 	NoStd  bool      `flag:"no-std" help:"leave the standard deviation out"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (mapFlags) Help() map[string]string {
 	return map[string]string{
 		"plot": "draw prediction and standard deviation to this file" + plotFormats,
@@ -47,11 +48,11 @@ type gridSizes []int
 func (g *gridSizes) Set(text string) error {
 	*g = nil
 	for word := range strings.SplitSeq(text, "x") {
-		k, err := strconv.Atoi(word)
-		if err != nil || k < 1 {
+		count, err := strconv.Atoi(word)
+		if err != nil || count < 1 {
 			return fmt.Errorf("want numbers of cells, such as 200x150")
 		}
-		*g = append(*g, k)
+		*g = append(*g, count)
 	}
 	return nil
 }
@@ -59,6 +60,7 @@ func (g *gridSizes) Set(text string) error {
 // Type returns the text that stands for the value in the help text.
 func (gridSizes) Type() string { return "NxM" }
 
+// mapCommand returns the command krrlab map.
 func (a *app) mapCommand() *cobra.Command {
 	f := &mapFlags{}
 	return flagCommand(&cobra.Command{
@@ -113,8 +115,8 @@ func (a *app) runMap(ctx context.Context, f *mapFlags) error {
 	if f.Plot != "" && g.axes() == nil {
 		return fmt.Errorf("--plot: a grid of one cell is no map to draw: --out writes its prediction")
 	}
-	o := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: a.showPredicted}
-	if g.Prediction, err = m.Predict(ctx, cells, o); err == nil && !f.NoStd {
+	options := &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: a.showPredicted}
+	if g.Prediction, err = m.Predict(ctx, cells, options); err == nil && !f.NoStd {
 		if g.posterior, err = interval.NewPosterior(ctx, m, g.Prediction, cells, memory); err != nil {
 			err = fmt.Errorf("%w; --no-std draws the map without standard deviations", err)
 		}
@@ -132,20 +134,20 @@ func (a *app) runMap(ctx context.Context, f *mapFlags) error {
 // text describes the grid, the ranges of the predictions and of the standard deviations, and how these were computed.
 func (g *gridMap) text() string {
 	var sizes []string
-	for _, v := range g.centers {
-		sizes = append(sizes, strconv.Itoa(len(v)))
+	for _, centers := range g.centers {
+		sizes = append(sizes, strconv.Itoa(len(centers)))
 	}
 	text := fmt.Sprintf("%s cells of %s, prediction %s to %s", strings.Join(sizes, "×"), joinNames(g.names),
 		outward.Plain(slices.Min(g.Value), 4), outward.Plain(slices.Max(g.Value), 4))
-	if p := g.posterior; p != nil {
-		std := p.Std.RawMatrix().Data
+	if posterior := g.posterior; posterior != nil {
+		std := posterior.Std.RawMatrix().Data
 		text += fmt.Sprintf("; std %s to %s, noise %s", outward.Plain(slices.Min(std), 3),
-			outward.Plain(slices.Max(std), 3), outward.Plain(p.Noise[0], 3))
-		if p.Modes == 0 {
+			outward.Plain(slices.Max(std), 3), outward.Plain(posterior.Noise[0], 3))
+		if posterior.Modes == 0 {
 			return text + ", by a factor of K"
 		}
-		text += fmt.Sprintf(", by a Fourier series of %d modes, whose truncation changes it by at most %.1g", p.Modes,
-			p.TruncationError)
+		text += fmt.Sprintf(", by a Fourier series of %d modes, whose truncation changes it by at most %.1g",
+			posterior.Modes, posterior.TruncationError)
 	}
 	return text
 }
@@ -164,18 +166,18 @@ func (g *gridMap) write(file string) error {
 	layers := g.layers()
 	if filepath.Ext(file) == ".npy" {
 		shape := []int{len(layers)}
-		for _, v := range slices.Backward(g.centers) {
-			shape = append(shape, len(v))
+		for _, centers := range slices.Backward(g.centers) {
+			shape = append(shape, len(centers))
 		}
 		return atomicfile.Write(file, func(w io.Writer) error { return npy.Write(w, slices.Concat(layers...), shape...) })
 	}
 	var columns []model.Column
 	stride := 1 // distance between neighboring cells along coordinate j in the order of the points
-	for j, v := range g.centers {
+	for j, centers := range g.centers {
 		strideHere := stride // the closure must not see later values of stride
 		columns = append(columns, model.Column{Name: g.names[j],
-			Cell: func(i int) string { return model.FullPrecision(v[i/strideHere%len(v)]) }})
-		stride *= len(v)
+			Cell: func(i int) string { return model.FullPrecision(centers[i/strideHere%len(centers)]) }})
+		stride *= len(centers)
 	}
 	for k, layer := range layers {
 		columns = append(columns, model.Column{Name: []string{"prediction", "std"}[k],
@@ -186,8 +188,8 @@ func (g *gridMap) write(file string) error {
 
 // axes returns the indices of the coordinates along which there are several cells.
 func (g *gridMap) axes() (axes []int) {
-	for j, v := range g.centers {
-		if len(v) > 1 {
+	for j, centers := range g.centers {
+		if len(centers) > 1 {
 			axes = append(axes, j)
 		}
 	}
@@ -199,33 +201,33 @@ func (g *gridMap) axes() (axes []int) {
 func (g *gridMap) figure(aspect float64) *plots.Figure {
 	target := cmp.Or(g.target, "prediction")
 	if axes := g.axes(); len(axes) == 1 {
-		s := plots.Series{Name: target, X: g.centers[axes[0]], Y: g.Value}
+		curve := plots.Series{Name: target, X: g.centers[axes[0]], Y: g.Value}
 		if g.posterior != nil {
-			s.Name += " ± std"
+			curve.Name += " ± std"
 			for i, std := range g.posterior.Std.RawMatrix().Data {
-				s.Lo, s.Hi = append(s.Lo, g.Value[i]-std), append(s.Hi, g.Value[i]+std)
+				curve.Lo, curve.Hi = append(curve.Lo, g.Value[i]-std), append(curve.Hi, g.Value[i]+std)
 			}
 		}
 		return &plots.Figure{Title: target, X: plots.Axis{Label: g.names[axes[0]]}, Y: plots.Axis{Label: target},
-			Series: []plots.Series{s}}
+			Series: []plots.Series{curve}}
 	}
 	var panels []*plots.Figure
 	for k, layer := range g.layers() {
-		h := &plots.HeatMap{X: g.centers[0], Y: g.centers[1],
+		heatMap := &plots.HeatMap{X: g.centers[0], Y: g.centers[1],
 			Color: plots.Axis{Label: []string{target, "standard deviation"}[k]}, Bare: true}
 		for row := range slices.Chunk(layer, len(g.centers[0])) {
-			h.Z = append(h.Z, row)
+			heatMap.Z = append(heatMap.Z, row)
 		}
-		panels = append(panels, &plots.Figure{Title: h.Color.Label, X: plots.Axis{Label: g.names[0]},
-			Y: plots.Axis{Label: g.names[1]}, Map: h})
+		panels = append(panels, &plots.Figure{Title: heatMap.Color.Label, X: plots.Axis{Label: g.names[0]},
+			Y: plots.Axis{Label: g.names[1]}, Map: heatMap})
 	}
-	all := plots.Grid("", len(panels), panels...)
+	figure := plots.Grid("", len(panels), panels...)
 	const (
 		side        = 4.0 // length of the longer side of a map, in inches
 		extraWidth  = 1.6 // width of the labels and of the color bar next to a map, in inches
 		extraHeight = 1.0 // height of the title and of the labels, in inches
 	)
-	all.Width = float64(len(panels)) * (side*min(1, aspect) + extraWidth)
-	all.Height = side*min(1, 1/aspect) + extraHeight
-	return all
+	figure.Width = float64(len(panels)) * (side*min(1, aspect) + extraWidth)
+	figure.Height = side*min(1, 1/aspect) + extraHeight
+	return figure
 }

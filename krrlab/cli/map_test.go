@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestMap checks krrlab map for a fit with --space. The fit names its projection of degrees to kilometers. The map in
 // csv and in .npy format must have the predictions and standard deviations that predict gives for the same cells, and
@@ -29,8 +29,8 @@ func TestMap(t *testing.T) {
 		wells += fmt.Sprintf("%d,%g,%g,%g\n", i, 48+2*u, 8+3*v, math.Sin(4*u)+v+0.1*noise)
 		swapped += fmt.Sprintf("%g,%g,1\n", 48+2*u, 8+3*v)
 	}
-	enterFolder(t, map[string]string{"wells.csv": wells, "swapped.csv": swapped})
-	script(t, `
+	enterTempFolder(t, map[string]string{"wells.csv": wells, "swapped.csv": swapped})
+	runScript(t, `
 $ fit --train wells.csv --target depth --space lat,lon --kernel gaussian --sigma 80 --lambda 0.05 --tol 1e-8 --out w.krr
 	left out "id"
 	"lon", "lat" are degrees: projected to km around 9.
@@ -98,9 +98,9 @@ $ statdim --train wells.csv --target depth --sigma 80 --lambda 0.05 --method exa
 			}
 		}
 	}
-	testkit.Contains(t, string(read(t, "map.svg")), "standard deviation")
-	testkit.Contains(t, string(read(t, "map.html")), "standard deviation")
-	testkit.Contains(t, string(read(t, "line.svg")), "<svg")
+	testkit.Contains(t, string(readFile(t, "map.svg")), "standard deviation")
+	testkit.Contains(t, string(readFile(t, "map.html")), "standard deviation")
+	testkit.Contains(t, string(readFile(t, "line.svg")), "<svg")
 	testkit.Equal(t, len(readColumns(t, "line.csv")["lat"]), 500, "cells of the map of a line")
 }
 
@@ -113,9 +113,9 @@ func TestSpaceWithoutHeader(t *testing.T) {
 			fmt.Fprintf(&rows[i/8], "%d,%d,%g\n", i, j, 10*float64(i)+math.Sin(float64(j)))
 		}
 	}
-	enterFolder(t, map[string]string{"grid.csv": rows[0].String(), "more.csv": rows[1].String(),
+	enterTempFolder(t, map[string]string{"grid.csv": rows[0].String(), "more.csv": rows[1].String(),
 		"new.csv": "1,0\n5,2\n3,4\n", "answers.csv": "1,0,10\n2,1,20.84\n"})
-	script(t, `
+	runScript(t, `
 $ fit --train grid.csv --target 2 --space 0,1 --kernel gaussian --sigma 3 --lambda 1e-6 --tol 1e-10 --test answers.csv --out grid.krr
 	with one unit
 $ predict grid.krr --in new.csv --out auto.csv
@@ -145,8 +145,8 @@ func TestSpaceLengthScales(t *testing.T) {
 		local += fmt.Sprintf("%d,%g,%g,%d\n", i%7, 40+0.1*float64(i%5), 8+0.1*float64(i%11), i)
 		globe += fmt.Sprintf("%d,%d,%d,%d\n", i%7, 5*i-70, 11*i-160, i)
 	}
-	enterFolder(t, map[string]string{"local.csv": local, "globe.csv": globe})
-	script(t, `
+	enterTempFolder(t, map[string]string{"local.csv": local, "globe.csv": globe})
+	runScript(t, `
 $ fit --train local.csv --space z,lat,lon --target v --sigma 20,30,2 --lambda 0.1
 	note: --sigma: the numbers are for east km, north km, z, in this order
 $ fit --train local.csv --space lat,lon --target v --sigma 20 --lambda 0.1
@@ -169,8 +169,8 @@ func TestMapOfLine(t *testing.T) {
 		line += fmt.Sprintf("%g,5,1\n", float64(i)/40)
 		place += fmt.Sprintf("3,5,%d\n", i%3)
 	}
-	enterFolder(t, map[string]string{"line.csv": line, "place.csv": place, "spot.csv": spot})
-	script(t, `
+	enterTempFolder(t, map[string]string{"line.csv": line, "place.csv": place, "spot.csv": spot})
+	runScript(t, `
 $ loo --train spot.csv --target z --space x,y --sigma 1 --grid 1
 	199 rows repeat the features of an earlier one: they count as new rows
 	fit with       --lambda 1: RMSE 0.7098 on new rows

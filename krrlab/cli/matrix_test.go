@@ -14,21 +14,21 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
-// matrixFile writes an m×n array with the entries f(i, j), of type float64 or float32, to a .npy file in the working
-// directory.
-func matrixFile[T float32 | float64](t *testing.T, name string, m, n int, f func(i, j int) T) {
+// writeMatrix writes a rows×columns array with the entries f(i, j), of type float64 or float32, to a .npy file in the
+// working directory.
+func writeMatrix[T float32 | float64](t *testing.T, name string, rows, columns int, f func(i, j int) T) {
 	t.Helper()
-	entries := make([]T, m*n)
+	entries := make([]T, rows*columns)
 	for k := range entries {
-		entries[k] = f(k/n, k%n)
+		entries[k] = f(k/columns, k%columns)
 	}
-	var b bytes.Buffer
-	testkit.OK(t, npy.Write(&b, entries, m, n))
-	write(t, ".", name, b.String())
+	var file bytes.Buffer
+	testkit.OK(t, npy.Write(&file, entries, rows, columns))
+	writeFile(t, ".", name, file.String())
 }
 
 // TestPrecomputedK checks fits to a given kernel matrix K. Their test errors and their predictions from the matrix
@@ -40,15 +40,15 @@ func TestPrecomputedK(t *testing.T) {
 	const n, newRows = 60, 7
 	point := func(i int) float64 { return float64(i*17%n)/10 + float64(i/n)/30 }
 	kernel := func(i, j int) float64 { return math.Exp(-(point(i) - point(j)) * (point(i) - point(j)) / 2) }
-	targets := "name,y\n" + lines(n, func(i int) string {
+	targets := "name,y\n" + generateLines(n, func(i int) string {
 		return fmt.Sprintf("row %d,%g\n", i,
 			100+math.Sin(point(i)))
 	})
-	enterFolder(t, map[string]string{
-		"train.csv": "x,y\n" + lines(n, func(i int) string {
+	enterTempFolder(t, map[string]string{
+		"train.csv": "x,y\n" + generateLines(n, func(i int) string {
 			return fmt.Sprintf("%.17g,%g\n", point(i), 100+math.Sin(point(i)))
 		}),
-		"in.csv": "x\n" + lines(newRows, func(i int) string { return fmt.Sprintf("%.17g\n", point(n+i)) }),
+		"in.csv": "x\n" + generateLines(newRows, func(i int) string { return fmt.Sprintf("%.17g\n", point(n+i)) }),
 		"y.csv":  targets, "more.csv": targets + "row,3\n", "few.csv": "y\n1\n2\n3\n",
 	})
 	// withEntry returns the kernel with v as the entry (3, 9), without the symmetric one.
@@ -60,35 +60,36 @@ func TestPrecomputedK(t *testing.T) {
 			return kernel(i, j)
 		}
 	}
-	matrixFile(t, "K.npy", n, n, kernel)
-	matrixFile(t, "K32.npy", n, n, func(i, j int) float32 { return float32(kernel(i, j)) })
-	matrixFile(t, "cross.npy", newRows, n, func(i, j int) float64 { return kernel(n+i, j) })
-	matrixFile(t, "short.npy", newRows, n-1, func(i, j int) float64 { return kernel(n+i, j) })
-	matrixFile(t, "off.npy", n, n, withEntry(2))
-	matrixFile(t, "nan.npy", n, n, withEntry(math.NaN()))
+	writeMatrix(t, "K.npy", n, n, kernel)
+	writeMatrix(t, "K32.npy", n, n, func(i, j int) float32 { return float32(kernel(i, j)) })
+	writeMatrix(t, "cross.npy", newRows, n, func(i, j int) float64 { return kernel(n+i, j) })
+	writeMatrix(t, "short.npy", newRows, n-1, func(i, j int) float64 { return kernel(n+i, j) })
+	writeMatrix(t, "off.npy", n, n, withEntry(2))
+	writeMatrix(t, "nan.npy", n, n, withEntry(math.NaN()))
 	predict := func(model, in string) string {
 		t.Helper()
-		script(t, "$ predict --out p.csv "+model+" --in "+in)
-		return string(read(t, "p.csv"))
+		runScript(t, "$ predict --out p.csv "+model+" --in "+in)
+		return string(readFile(t, "p.csv"))
 	}
-	script(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 "+
+	runScript(t, "$ fit --train train.csv --sigma 1 --scale none --out x.krr --lambda 0.01 --target y --holdout 0.2 "+
 		"--json r.json")
-	want, rmse := predict("x.krr", "in.csv"), report(t, "r.json")["rmse"].(float64)
+	want, rmse := predict("x.krr", "in.csv"), readReport(t, "r.json")["rmse"].(float64)
 	for _, flags := range []string{"matrix=K.npy", "matrix=K32.npy",
 		`matrix=K.npy --solver pcg --precond "nystrom features=20" --tol 1e-8`,
 		`matrix=K32.npy --solver pcg --precond "nystrom features=20" --tol 1e-8`} {
-		script(t, "$ fit --train y.csv --kernel precomputed --out k.krr --lambda 0.01 --target y --holdout 0.2 "+
+		runScript(t, "$ fit --train y.csv --kernel precomputed --out k.krr --lambda 0.01 --target y --holdout 0.2 "+
 			"--json r.json --kernel "+flags+
 			"\nnot known to be positive semi-definite\n!‖e‖_A")
-		testkit.Near(t, report(t, "r.json")["rmse"].(float64), rmse, 1e-4, flags)
-		if difference := maxDifference(t, predict("k.krr", "cross.npy"), want, newRows); !(difference <= 1e-4) {
+		testkit.Near(t, readReport(t, "r.json")["rmse"].(float64), rmse, 1e-4, flags)
+		if difference := maxPredictionDifference(t, predict("k.krr", "cross.npy"), want,
+			newRows); !(difference <= 1e-4) {
 			t.Errorf("%s: predictions differ by %g from those of a fit that evaluates the kernel", flags, difference)
 		}
 	}
 	if m, err := model.Load("k.krr"); err != nil || m.ErrorBounds != nil {
 		t.Errorf("want a model without error bounds: %v, error %v", m, err)
 	}
-	script(t, strings.ReplaceAll(`
+	runScript(t, strings.ReplaceAll(`
 $ model info k.krr
 	none: n = 48 rows of a precomputed K, which predict takes as K(test, train), m×60
 $ loo --train y.csv --target y --kernel "precomputed matrix=K.npy" --lambda 0.01 --json l.json
@@ -140,7 +141,7 @@ $ loo --train y.csv --target y --kernel "precomputed matrix=K.npy" --lambda 0.01
 		"refused: the K of the model is not in its file": nil,
 		"refused: k.krr: residual":                       {"--matrix", "wrong.npy"},
 	} {
-		matrixFile(t, "wrong.npy", n, n, func(i, j int) float64 { return kernel(i, j) + 0.1 })
+		writeMatrix(t, "wrong.npy", n, n, func(i, j int) float64 { return kernel(i, j) + 0.1 })
 		out, err := exec.CommandContext(t.Context(), python,
 			append([]string{verifier, "k.krr", "y.csv"}, args...)...).CombinedOutput()
 		if (err == nil) != (want == "residual ") || !strings.Contains(string(out), want) {

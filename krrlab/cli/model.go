@@ -60,6 +60,7 @@ type modelInfo struct {
 	Bytes int64 `json:"file_bytes"`
 }
 
+// modelCommand returns the command krrlab model and its subcommand.
 func (a *app) modelCommand() *cobra.Command {
 	f := &modelInfoFlags{}
 	return parentCommand(&cobra.Command{
@@ -81,11 +82,11 @@ func (a *app) modelInfo(_ context.Context, f *modelInfoFlags) error {
 	if err != nil {
 		return err
 	}
-	st, err := os.Stat(f.Model)
+	fileInfo, err := os.Stat(f.Model)
 	if err != nil {
 		return err
 	}
-	info := &modelInfo{Bytes: st.Size()}
+	info := &modelInfo{Bytes: fileInfo.Size()}
 	if info.Info, err = m.Info(); err != nil {
 		return err
 	}
@@ -96,68 +97,69 @@ func (a *app) modelInfo(_ context.Context, f *modelInfoFlags) error {
 }
 
 // text returns the lines that krrlab model info prints for the model m.
-func (i *modelInfo) text(m *model.Model) string {
-	b := stage.Lines{Width: labelWidth}
+func (info *modelInfo) text(m *model.Model) string {
+	lines := stage.Lines{Width: labelWidth}
 	sum := "Σ c_i k(x_i, x)"
-	if i.Mean != nil {
+	if info.Mean != nil {
 		sum = "mean + " + sum
 	}
-	b.Add("model", "%s, f(x) = %s", i.Task, sum)
-	b.Add("kernel", "%v, λ = %g", m.Kernel, i.Lambda)
-	if p := kernel.AsPrecomputed(m.Kernel); p != nil {
-		b.Add("points", "none: n = %d rows of a precomputed K, which predict takes as K(test, train), m×%d", i.N, p.N())
+	lines.Add("model", "%s, f(x) = %s", info.Task, sum)
+	lines.Add("kernel", "%v, λ = %g", m.Kernel, info.Lambda)
+	if precomputed := kernel.AsPrecomputed(m.Kernel); precomputed != nil {
+		lines.Add("points", "none: n = %d rows of a precomputed K, which predict takes as K(test, train), m×%d", info.N,
+			precomputed.N())
 	} else {
-		b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)
+		lines.Add("points", "n = %d, d = %d, %s", info.N, info.D, info.Points)
 	}
-	targets := fmt.Sprintf("t = %d", i.T)
+	targets := fmt.Sprintf("t = %d", info.T)
 	if len(m.Targets) > 0 {
 		targets += ", columns " + joinNames(m.Targets)
-	} else if o := i.Origin; o.Target != "" {
-		targets += ", column " + o.Target
+	} else if origin := info.Origin; origin.Target != "" {
+		targets += ", column " + origin.Target
 	}
-	if i.Labels != nil {
-		targets += fmt.Sprintf("; %d classes: %s", len(i.Labels), joinNames(i.Labels))
+	if info.Labels != nil {
+		targets += fmt.Sprintf("; %d classes: %s", len(info.Labels), joinNames(info.Labels))
 	}
-	b.Add("targets", "%s%s", targets, stage.CenteringText(i.Mean))
-	b.Add("scaling", "%v", i.Scaling)
-	if i.Threshold != 0 {
-		b.Add("threshold", "f(x) above %.6g stands for %s", i.Threshold, safe.Name(i.Labels[1]))
+	lines.Add("targets", "%s%s", targets, stage.CenteringText(info.Mean))
+	lines.Add("scaling", "%v", info.Scaling)
+	if info.Threshold != 0 {
+		lines.Add("threshold", "f(x) above %.6g stands for %s", info.Threshold, safe.Name(info.Labels[1]))
 	}
-	if i.Weighted {
-		b.Add("weights", "the rows had weights at the fit, which residual and error below heed")
+	if info.Weighted {
+		lines.Add("weights", "the rows had weights at the fit, which residual and error below heed")
 	}
-	if i.Columns != nil {
-		b.Add("columns", "%s", joinNames(i.Columns))
+	if info.Columns != nil {
+		lines.Add("columns", "%s", joinNames(info.Columns))
 	}
-	b.Add("origin", "%s", originText(&i.Origin))
+	lines.Add("origin", "%s", originText(&info.Origin))
 	residual := "true residual not known"
-	if r := i.Origin.TrueResidual; r != nil {
-		residual = fmt.Sprintf("true residual %.2e", *r)
+	if trueResidual := info.Origin.TrueResidual; trueResidual != nil {
+		residual = fmt.Sprintf("true residual %.2e", *trueResidual)
 	}
-	b.Add("fit", "%s by %s, %s, asked %.4g, seed %d", i.Origin.Status, cmp.Or(i.Origin.Method, i.Origin.Solver),
-		residual,
-		i.Origin.Tol, i.Origin.Seed)
-	if e := i.ErrorBounds; e != nil {
-		b.Add("error", "‖c−c*‖_A ≤ %s of every column (%s)", outward.Up(slices.Max(e.ANorm), 3), certainty(e))
+	lines.Add("fit", "%s by %s, %s, asked %.4g, seed %d", info.Origin.Status,
+		cmp.Or(info.Origin.Method, info.Origin.Solver), residual, info.Origin.Tol, info.Origin.Seed)
+	if bounds := info.ErrorBounds; bounds != nil {
+		lines.Add("error", "‖c−c*‖_A ≤ %s of every column (%s)", outward.Up(slices.Max(bounds.ANorm), 3),
+			certainty(bounds))
 	} else {
-		b.Add("error", "not known")
+		lines.Add("error", "not known")
 	}
-	if c := m.Calibration; c != nil {
-		b.Add("intervals", "%s, %s", c.Method, plural.Count(c.Scores.RawMatrix().Rows, "score"))
+	if calibration := m.Calibration; calibration != nil {
+		lines.Add("intervals", "%s, %s", calibration.Method, plural.Count(calibration.Scores.RawMatrix().Rows, "score"))
 	}
-	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.FormatBytes(i.Bytes), i.Version, i.Origin.Version,
-		i.Origin.Created)
-	return b.String()
+	lines.Add("file", "%s, version %d, written by krrlab %s at %s", accel.FormatBytes(info.Bytes), info.Version,
+		info.Origin.Version, info.Origin.Created)
+	return lines.String()
 }
 
 // originText describes the data that the model was fitted to.
-func originText(o *model.Origin) string {
-	text := o.Dataset
-	if o.Rows > 0 {
-		text += fmt.Sprintf(", %g %% of %s held out", 100*o.Holdout, plural.Count(o.Rows, "row"))
+func originText(origin *model.Origin) string {
+	text := origin.Dataset
+	if origin.Rows > 0 {
+		text += fmt.Sprintf(", %g %% of %s held out", 100*origin.Holdout, plural.Count(origin.Rows, "row"))
 	}
-	if len(o.Drop) > 0 {
-		text += ", without column " + joinNames(o.Drop)
+	if len(origin.Drop) > 0 {
+		text += ", without column " + joinNames(origin.Drop)
 	}
 	return text
 }

@@ -21,28 +21,28 @@ import (
 // It returns handled = false without an error if the caller must load the data: with --train, with a packed folder, if
 // a known data set is available and the number of iterations is not set, and with an unknown name, which the caller
 // reports.
-func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options) (handled bool, err error) {
-	o.Memory = c.Memory
+func (a *app) predictNodes(ctx context.Context, c *stageCommand, options *plan.Options) (handled bool, err error) {
+	options.Memory = c.Memory
 	switch {
 	case c.Train != "":
 		return false, nil
-	case c.Data == "" && len(o.Problem) != 3:
+	case c.Data == "" && len(options.Problem) != 3:
 		return false, usagef("--nodes without data: want --data NAME, --train FILE, or --problem n,d,t")
 	case c.Solver == krrlab.Direct || c.Solver == krrlab.Fourier:
 		return false, usagef("--nodes predicts solvers with iterations on K: leave --solver %v out", c.Solver)
 	}
-	// header describes the problem; N = 0 stands for all rows
+	// header describes the problem. N = 0 stands for all rows.
 	header, pointsAreBytes := stage.Header{Dataset: c.Data, N: c.MaxRows}, false
 	var paper *datasets.PaperSettings // nil if the number of iterations is set
 	if c.Data == "" {
-		header.N, header.D, header.T = o.Problem[0], o.Problem[1], o.Problem[2]
+		header.N, header.D, header.T = options.Problem[0], options.Problem[1], options.Problem[2]
 		header.Dataset = plural.Count(header.N, "point")
 	} else {
 		info, err := datasets.Lookup(c.Data)
 		if err != nil { // a packed folder, or an unknown name that loading the data reports
 			return false, nil
 		}
-		if _, missing := info.Find(a.dirs()); len(missing) == 0 && o.Iterations == 0 {
+		if _, missing := info.Find(a.dirs()); len(missing) == 0 && options.Iterations == 0 {
 			return false, nil
 		}
 		if header.N == 0 || header.N > info.N && !info.Endless { // there are fewer rows than --n asks for
@@ -53,19 +53,19 @@ func (a *app) predictNodes(ctx context.Context, c *stageCommand, o *plan.Options
 			header.T = info.Classes
 		}
 		pointsAreBytes = info.Scale == "pixel" // pixels are stored as bytes
-		if o.Iterations == 0 {
+		if options.Iterations == 0 {
 			paper = info.Paper
 		}
 	}
-	if paper == nil && o.Iterations == 0 {
+	if paper == nil && options.Iterations == 0 {
 		return false, usagef("--nodes without data: want --iterations, which cannot be predicted without points")
 	}
 
-	candidate, iterationSource, err := c.candidateFor(header.N, o.Iterations, paper)
+	candidate, iterationSource, err := c.candidateFor(header.N, options.Iterations, paper)
 	if err != nil {
 		return false, errUsage{err}
 	}
-	scaling, err := o.Scale(ctx, header, pointsAreBytes, candidate)
+	scaling, err := options.Scale(ctx, header, pointsAreBytes, candidate)
 	if err != nil {
 		return false, errUsage{err}
 	}
@@ -134,13 +134,13 @@ func setPrecond(candidate *cost.Candidate, text string, n, features int) error {
 // fixesRank reports whether the options of p determine its rank for n points, so that a default has no effect on it.
 func fixesRank(p stage.LowRank, n int) bool {
 	rank := func(defaultRank int) int { // the rank depends neither on the kernel nor on λ
-		settled, err := p.WithDefaults(stage.Defaults{Kernel: kernel.Gaussian{Sigma: 1}, N: n, Lambda: 1,
+		completed, err := p.WithDefaults(stage.Defaults{Kernel: kernel.Gaussian{Sigma: 1}, N: n, Lambda: 1,
 			S:       defaultRank,
 			LambdaP: 1})
 		if err != nil {
 			return 0
 		}
-		return settled.(stage.LowRank).Approximation(nil).S
+		return completed.(stage.LowRank).Approximation(nil).S
 	}
 	return rank(1) == rank(2)
 }

@@ -9,19 +9,20 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// columns is a user-defined low-rank preconditioner, whose rank has a name of its own.
-type columns struct {
+// renamedRank is a user-defined low-rank preconditioner whose rank has the name columns in flags.
+type renamedRank struct {
 	Rank int `flag:"columns" check:">=0"`
 	krrlab.RPCholesky
 }
 
-func (c columns) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
-	if c.Rank > 0 {
-		c.S = c.Rank
+// WithDefaults fills in the defaults, with the rank of the flag columns if that is set.
+func (r renamedRank) WithDefaults(d stage.Defaults) (stage.Preconditioner, error) {
+	if r.Rank > 0 {
+		r.S = r.Rank
 	}
-	p, err := c.RPCholesky.WithDefaults(d)
-	c.RPCholesky = p.(krrlab.RPCholesky)
-	return c, err
+	p, err := r.RPCholesky.WithDefaults(d)
+	r.RPCholesky = p.(krrlab.RPCholesky)
+	return r, err
 }
 
 // TestSetPrecond checks that plan --nodes adds a rank to a preconditioner whose options do not determine one, whatever
@@ -36,6 +37,6 @@ func TestSetPrecond(t *testing.T) {
 		testkit.OK(t, setPrecond(&candidate, text, 100, 9))
 		testkit.Equal(t, candidate.Recipe, want)
 	}
-	testkit.Equal(t, fixesRank(columns{Rank: 5}, 100), true)
-	testkit.Equal(t, fixesRank(columns{}, 100), false)
+	testkit.Equal(t, fixesRank(renamedRank{Rank: 5}, 100), true)
+	testkit.Equal(t, fixesRank(renamedRank{}, 100), false)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
+// kernelCommand returns the hidden command krrlab kernel, which Jupyter starts.
 func (a *app) kernelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "kernel CONNECTION_FILE",
@@ -41,6 +42,7 @@ func (a *app) kernelCommand() *cobra.Command {
 	}
 }
 
+// notebookCommand returns the command krrlab notebook and its subcommands.
 func (a *app) notebookCommand() *cobra.Command {
 	return parentCommand(&cobra.Command{
 		Use:   "notebook",
@@ -60,25 +62,26 @@ type installFlags struct {
 // spec returns the description of the kernel for package notebook. Its folder is userData, Jupyter's data folder of the
 // user, unless flags select another one. spec returns an error if userData is "" then, or if --sys-prefix cannot run
 // python3.
-func (p *installFlags) spec(userData string) (notebook.KernelSpec, error) {
-	s, prefix := notebook.KernelSpec{Data: userData, Name: p.Name, Force: p.Force}, p.Prefix
+func (f *installFlags) spec(userData string) (notebook.KernelSpec, error) {
+	spec, prefix := notebook.KernelSpec{Data: userData, Name: f.Name, Force: f.Force}, f.Prefix
 	switch {
 	case prefix != "":
-	case p.Sys:
-		out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
+	case f.Sys:
+		output, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
 		if err != nil {
-			return s, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
+			return spec, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
 		}
-		prefix = strings.TrimSpace(string(out))
+		prefix = strings.TrimSpace(string(output))
 	case userData == "":
-		return s, errors.New("no home folder: use --prefix")
+		return spec, errors.New("no home folder: use --prefix")
 	default:
-		return s, nil
+		return spec, nil
 	}
-	s.Data = filepath.Join(prefix, "share", "jupyter")
-	return s, nil
+	spec.Data = filepath.Join(prefix, "share", "jupyter")
+	return spec, nil
 }
 
+// installCommand returns the command krrlab notebook install.
 func (a *app) installCommand() *cobra.Command {
 	var f struct {
 		installFlags
@@ -87,12 +90,12 @@ func (a *app) installCommand() *cobra.Command {
 	flags := schema.Of(&f)
 	flags.Lookup("interrupt").Help = "how Jupyter interrupts the kernel: message or signal"
 	const short = "Register this kernel with Jupyter"
-	return a.kernelSpecCommand("install", short, &f.installFlags, flags, func(s notebook.KernelSpec) (err error) {
-		s.Interrupt = f.Interrupt
-		if s.Program, err = os.Executable(); err != nil {
+	return a.kernelSpecCommand("install", short, &f.installFlags, flags, func(spec notebook.KernelSpec) (err error) {
+		spec.Interrupt = f.Interrupt
+		if spec.Program, err = os.Executable(); err != nil {
 			return err
 		}
-		dir, err := notebook.InstallKernel(s)
+		dir, err := notebook.InstallKernel(spec)
 		if err == nil {
 			a.printf("installed the kernel %s in %s\n", f.Name, dir)
 		}
@@ -100,11 +103,12 @@ func (a *app) installCommand() *cobra.Command {
 	})
 }
 
+// uninstallCommand returns the command krrlab notebook uninstall.
 func (a *app) uninstallCommand() *cobra.Command {
 	f := &installFlags{}
 	const short = "Remove this kernel from Jupyter"
-	return a.kernelSpecCommand("uninstall", short, f, schema.Of(f), func(s notebook.KernelSpec) error {
-		dir, err := notebook.UninstallKernel(s)
+	return a.kernelSpecCommand("uninstall", short, f, schema.Of(f), func(spec notebook.KernelSpec) error {
+		dir, err := notebook.UninstallKernel(spec)
 		if err == nil {
 			a.printf("removed %s\n", dir)
 		}
@@ -121,14 +125,15 @@ func (a *app) kernelSpecCommand(name, short string, f *installFlags, flags *sche
 		Short: short,
 		Args:  noArgs,
 	}, flags, func(context.Context, []string) error {
-		s, err := f.spec(a.env.JupyterData)
+		spec, err := f.spec(a.env.JupyterData)
 		if err != nil {
 			return err
 		}
-		return action(s)
+		return action(spec)
 	})
 }
 
+// exportCommand returns the command krrlab notebook export.
 func (a *app) exportCommand() *cobra.Command {
 	return a.convertCommand(&cobra.Command{
 		Use:   "export FILE.ipynb MAIN.go",
@@ -145,6 +150,7 @@ func (a *app) exportCommand() *cobra.Command {
 	})
 }
 
+// importCommand returns the command krrlab notebook import.
 func (a *app) importCommand() *cobra.Command {
 	return a.convertCommand(&cobra.Command{
 		Use:   "import MAIN.go FILE.ipynb",
@@ -174,6 +180,7 @@ func (a *app) convertCommand(cmd *cobra.Command, convert func(source, target str
 	return cmd
 }
 
+// addCommand returns the command krrlab notebook add.
 func (a *app) addCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "add PACKAGE[@VERSION]...",
@@ -187,35 +194,37 @@ func (a *app) addCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f := &modules.Finder{IsCompiled: engine.IsCompiled}
-			defer f.Close()
+			finder := &modules.Finder{IsCompiled: engine.IsCompiled}
+			defer finder.Close()
 			for _, name := range args {
-				p, err := f.Download(cmd.Context(), name)
+				pkg, err := finder.Download(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
-				a.printf("%s (%s) can be imported\n", p.Path, p.Module)
+				a.printf("%s (%s) can be imported\n", pkg.Path, pkg.Module)
 			}
 			return nil
 		},
 	}
 }
 
+// runCommand returns the command krrlab notebook run.
 func (a *app) runCommand() *cobra.Command {
 	var f struct {
 		Out   string `flag:"out" not:"check" help:"write the notebook with its outputs to this file instead of FILE.ipynb"`
 		HTML  string `flag:"html"`
 		Check bool   `flag:"check" help:"only check that all cells run; write nothing"`
 	}
-	s := schema.Of(&f)
-	s.Lookup("html").Help = "write the notebook with its outputs to this file as one HTML page; FILE.ipynb is then not " +
-		"changed"
+	flags := schema.Of(&f)
+	flags.Lookup("html").Help =
+		"write the notebook with its outputs to this file as one HTML page; FILE.ipynb is then not " +
+			"changed"
 	var parameters []string
 	cmd := withOptions(&cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE] [-p NAME=VALUE]",
 		Short: "Run a notebook from top to bottom and save its outputs",
 		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
-	}, s, func(ctx context.Context, args []string) error {
+	}, flags, func(ctx context.Context, args []string) error {
 		outFile := args[0] // the notebook with its outputs; "" writes none
 		switch {
 		case f.Check, f.HTML != "" && f.Out == "":
@@ -231,9 +240,9 @@ func (a *app) runCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML, Parameters: parameters}
-		err = notebook.Run(ctx, args[0], outFile, o)
-		if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && outFile == args[0] {
+		options := &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: f.HTML, Parameters: parameters}
+		err = notebook.Run(ctx, args[0], outFile, options)
+		if cellError := (*notebook.CellError)(nil); errors.As(err, &cellError) && outFile == args[0] {
 			return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)
 		}
 		if err == nil {

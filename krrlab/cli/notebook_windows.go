@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// notebookCommand returns the command krrlab notebook, which returns an error on Windows.
 func (a *app) notebookCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "notebook",
@@ -17,6 +18,7 @@ func (a *app) notebookCommand() *cobra.Command {
 	}
 }
 
+// kernelCommand returns the hidden command krrlab kernel, which returns an error on Windows.
 func (a *app) kernelCommand() *cobra.Command {
 	cmd := a.notebookCommand()
 	cmd.Use, cmd.Hidden = "kernel", true

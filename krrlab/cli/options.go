@@ -13,6 +13,7 @@ import (
 // optionValue adapts an option to pflag.Value. Its errors are errors of the command line.
 type optionValue struct{ *schema.Field }
 
+// Set sets the option from a text. An error is marked as an error of the command line.
 func (v optionValue) Set(text string) error { return asUsageError(v.Field.Set(text)) }
 
 // asUsageError marks an error as an error of the command line; nil stays nil.
@@ -34,7 +35,7 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 		if err := s.Complete(); err != nil {
 			return errUsage{err}
 		}
-		if cmd.Annotations == nil { // it is not a command on ranks
+		if cmd.Annotations == nil { // the command does not run on all ranks
 			if err := checkOptionFiles(s); err != nil {
 				return err
 			}
@@ -44,8 +45,8 @@ func withOptions(cmd *cobra.Command, s *schema.Schema, run func(ctx context.Cont
 	return cmd
 }
 
-// flagCommand is withOptions for a command whose run needs only its flags f. The command refuses positional arguments
-// unless cmd.Args is set.
+// flagCommand calls withOptions for a command whose function run needs only its flags f. The command refuses positional
+// arguments unless cmd.Args is set.
 func flagCommand[F any](cmd *cobra.Command, s *schema.Schema, f F, run func(ctx context.Context,
 	f F) error) *cobra.Command {
 	if cmd.Args == nil {
@@ -63,28 +64,28 @@ func parentCommand(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Com
 
 // commandLine returns the flags that were set on the command line, quoted for a shell.
 func commandLine(s *schema.Schema) (text string) {
-	for _, o := range s.Fields {
-		text += o.ShellWords()
+	for _, option := range s.Fields {
+		text += option.ShellWords()
 	}
 	return text
 }
 
-// addOptions adds a flag to p for each option of s that has a name. The flag of an option that is written in the flag
-// of another (Field.Owner) is hidden: --tiles sparse is taken for --storage tiles=sparse.
-func addOptions(p *pflag.FlagSet, s *schema.Schema) {
-	for _, o := range s.Fields {
-		if o.Name == "" {
+// addOptions adds a flag to flags for each option of s that has a name. The flag of an option that is written in the
+// value of another flag (Field.Owner) is hidden: --tiles sparse means --storage tiles=sparse.
+func addOptions(flags *pflag.FlagSet, s *schema.Schema) {
+	for _, option := range s.Fields {
+		if option.Name == "" {
 			continue
 		}
-		f := p.VarPF(optionValue{o}, o.Name, "", o.Help)
-		owner, _ := o.Owner()
-		f.Hidden = owner != nil
-		f.DefValue = o.Default
-		if strings.Contains(o.Help, "(default: ") { // do not show the default twice
-			f.DefValue = ""
+		flag := flags.VarPF(optionValue{option}, option.Name, "", option.Help)
+		owner, _ := option.Owner()
+		flag.Hidden = owner != nil
+		flag.DefValue = option.Default
+		if strings.Contains(option.Help, "(default: ") { // do not show the default twice
+			flag.DefValue = ""
 		}
-		if o.IsBoolFlag() {
-			f.NoOptDefVal = "true" // the value of the flag without "=value"
+		if option.IsBoolFlag() {
+			flag.NoOptDefVal = "true" // the value of the flag without "=value"
 		}
 	}
 }

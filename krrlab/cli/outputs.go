@@ -29,60 +29,60 @@ type namedFile struct{ flag, path string }
 // picture does not end in a supported format.
 func checkOptionFiles(s *schema.Schema) error {
 	var reads, writes []namedFile
-	for _, o := range s.Fields {
-		f := namedFile{"--" + o.Name, o.String()}
-		if o.File == "picture" && f.path != "" {
-			if err := plots.CheckFormat(f.path); err != nil {
+	for _, option := range s.Fields {
+		file := namedFile{"--" + option.Name, option.String()}
+		if option.File == "picture" && file.path != "" {
+			if err := plots.CheckFormat(file.path); err != nil {
 				return errUsage{err}
 			}
 		}
-		switch o.File {
+		switch option.File {
 		case "read":
-			reads = append(reads, f)
+			reads = append(reads, file)
 		case "write", "picture":
-			writes = append(writes, f)
+			writes = append(writes, file)
 		}
 	}
 	return checkFiles(reads, writes)
 }
 
 // checkFiles returns an error if one of the files to write cannot be written, is the standard stream "-", or is also
-// read or written by another flag. It is called before any work is done. A path of "" stands for no file.
+// read or written by another flag. checkFiles is called before any work is done. A path of "" stands for no file.
 func checkFiles(reads, writes []namedFile) error {
-	for i, w := range writes {
-		if w.path == "" {
+	for i, write := range writes {
+		if write.path == "" {
 			continue
 		}
-		if w.path == "-" {
+		if write.path == "-" {
 			return usagef("%s -: want the name of a file; the output stream is /dev/stdout, which --quiet leaves to it",
-				w.flag)
+				write.flag)
 		}
 		for _, other := range append(reads[:len(reads):len(reads)], writes[:i]...) {
-			if other.path != "" && sameFile(other.path, w.path) {
-				return usagef("%s %s: that is the file of %s: give it another name", w.flag, w.path, other.flag)
+			if other.path != "" && sameFile(other.path, write.path) {
+				return usagef("%s %s: that is the file of %s: give it another name", write.flag, write.path, other.flag)
 			}
 		}
-		if err := atomicfile.CheckWritable(w.path); err != nil {
+		if err := atomicfile.CheckWritable(write.path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sameFile reports whether two paths name the same regular file. Neither file needs to exist: then it compares their
-// names and folders. It returns false for devices and pipes, since writing to them overwrites nothing.
+// sameFile reports whether two paths name the same regular file. If neither file exists, it compares their names and
+// folders. It returns false for devices and pipes, since writing to them overwrites nothing.
 func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
 	switch {
-	case errX == nil && errY == nil:
-		return x.Mode().IsRegular() && os.SameFile(x, y)
-	case errX == nil || errY == nil || filepath.Base(a) != filepath.Base(b):
+	case errA == nil && errB == nil:
+		return infoA.Mode().IsRegular() && os.SameFile(infoA, infoB)
+	case errA == nil || errB == nil || filepath.Base(a) != filepath.Base(b):
 		return false
 	}
-	x, errX = os.Stat(filepath.Dir(a))
-	y, errY = os.Stat(filepath.Dir(b))
-	return errX == nil && errY == nil && os.SameFile(x, y)
+	infoA, errA = os.Stat(filepath.Dir(a))
+	infoB, errB = os.Stat(filepath.Dir(b))
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // output is a writer that removes the progress line, passes everything on to w and remembers the first error.
@@ -93,6 +93,7 @@ type output struct {
 	err      error
 }
 
+// Write removes the progress line and writes p to o.w.
 func (o *output) Write(p []byte) (int, error) {
 	o.progress.clear()
 	o.mu.Lock()
@@ -125,8 +126,8 @@ type progress struct {
 	lineWidth  int // number of characters on the line at present
 }
 
-// updateInterval is the minimum time between two updates of the progress line, so that drawing costs no noticeable
-// time. It is a judgment.
+// updateInterval is the minimum time between two updates of the progress line, so that drawing takes no noticeable
+// time. The value was chosen by judgment.
 const updateInterval = 100 * time.Millisecond
 
 // show shows an event on the progress line. It is the Monitor of a krrlab.Config and always returns nil. The last event
@@ -187,9 +188,9 @@ func (p *progress) draw(text string) {
 // interrupt, SIGTERM, and SIGHUP. SIGHUP is omitted if it is ignored, as for a process started by nohup, which is meant
 // to outlive its terminal.
 func EndSignals() []os.Signal {
-	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
-		s = append(s, syscall.SIGHUP)
+		signals = append(signals, syscall.SIGHUP)
 	}
-	return s
+	return signals
 }

@@ -28,11 +28,11 @@ func TestUnsavedModel(t *testing.T) {
 	testkit.OK(t, err)
 	sol := testkit.Must(lab.Solve(t.Context()))
 	sol.Model.Origin.TrueResidual = new(math.NaN())
-	var out, errs bytes.Buffer
-	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
+	var out, stderr bytes.Buffer
+	a := &app{env: Env{Stdout: &out, Stderr: &stderr}}
 	f := newFitFlags()
 	f.Out, f.JSON = filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
-	err = a.writeResults(t.Context(), f, &fitted{sol: sol})
+	err = a.writeResults(t.Context(), f, &fitResult{sol: sol})
 	testkit.Fails(t, err, "model: not saved")
 	testkit.Contains(t, out.String(), "converged", "wrote        "+f.JSON)
 	if strings.Contains(out.String(), f.Out) {

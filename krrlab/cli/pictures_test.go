@@ -14,9 +14,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 var (
 	numbers   = regexp.MustCompile(`[+−-]?[\d.,]+([e×][\d+−-]+)?( %)?`)
@@ -27,9 +27,9 @@ var (
 // and names of data sets by "DATA".
 func pictureWords(t *testing.T, svg []byte) (texts []string) {
 	t.Helper()
-	dec, text, depth := xml.NewDecoder(strings.NewReader(string(svg))), "", 0
+	decoder, text, depth := xml.NewDecoder(strings.NewReader(string(svg))), "", 0
 	for {
-		token, err := dec.Token()
+		token, err := decoder.Token()
 		if err == io.EOF {
 			slices.Sort(texts)
 			return slices.Compact(texts)
@@ -60,31 +60,32 @@ func pictureWords(t *testing.T, svg []byte) (texts []string) {
 // name with "~" in front is known to be out of date.
 func TestPictures(t *testing.T) {
 	docs := testkit.Must(filepath.Abs("../../docs"))
-	enterFolder(t, map[string]string{"houses.csv": strings.Replace(table(60, nil), "a,b,c,y", "a,b,c,price", 1)})
-	script(t, "$ fit --data synthetic-classes --n 200 --out m.krr")
-	lines := strings.Split(string(read(t, filepath.Join(docs, "pictures.txt"))), "\n")
+	enterTempFolder(t,
+		map[string]string{"houses.csv": strings.Replace(randomTable(60, nil), "a,b,c,y", "a,b,c,price", 1)})
+	runScript(t, "$ fit --data synthetic-classes --n 200 --out m.krr")
+	lines := strings.Split(string(readFile(t, filepath.Join(docs, "pictures.txt"))), "\n")
 	var listed []string
 	for _, line := range lines {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		part := strings.Split(line, "|")
-		name, command := strings.TrimSpace(part[0]), strings.TrimSpace(part[1])
+		columns := strings.Split(line, "|")
+		name, command := strings.TrimSpace(columns[0]), strings.TrimSpace(columns[1])
 		name, outdated := strings.CutPrefix(name, "~")
 		if listed = append(listed, filepath.Join(docs, name)); outdated {
 			t.Logf("%s is older than the code: make pictures", name)
 			continue
 		}
-		smallCommand := "$ " + command + " p.svg " + part[2]
+		smallCommand := "$ " + command + " p.svg " + columns[2]
 		switch {
 		case command == "demo":
 			smallCommand = "$ demo"
 		case strings.HasPrefix(command, "verify"):
 			smallCommand = "$ verify m.krr --data synthetic-classes --plot p.svg"
 		case strings.Contains(command, "--data"):
-			smallCommand = "$ " + command + " p.svg --data synthetic-classes --n 200 " + part[2]
+			smallCommand = "$ " + command + " p.svg --data synthetic-classes --n 200 " + columns[2]
 		}
-		script(t, smallCommand)
+		runScript(t, smallCommand)
 		drawn := "p.svg"
 		if command == "demo" {
 			drawn = name // the command demo chooses the names of its pictures
@@ -93,7 +94,7 @@ func TestPictures(t *testing.T) {
 	}
 	pictures := append(testkit.Must(filepath.Glob(docs+"/*.svg")), testkit.Must(filepath.Glob(docs+"/stages/*.svg"))...)
 	for _, name := range pictures {
-		// That picture is drawn by a notebook.
+		// A notebook draws the picture low-rank-and-sparse.svg.
 		if !slices.Contains(listed, name) && filepath.Base(name) != "low-rank-and-sparse.svg" {
 			t.Errorf("%s is not in pictures.txt", name)
 		}
@@ -102,7 +103,7 @@ func TestPictures(t *testing.T) {
 	if suite.Small() { // the figures that take a few seconds
 		claims = "proposition2 lemma4 theorem7 lambda-p iterations fixed16"
 	}
-	script(t, "$ check "+claims+" --figures figures --trials 20")
+	runScript(t, "$ check "+claims+" --figures figures --trials 20")
 	drawn := testkit.Must(filepath.Glob("figures/*.svg"))
 	kept := testkit.Must(filepath.Glob(filepath.Join(docs, "../theory/figures/*.svg")))
 	if len(drawn) < 5 || !suite.Small() && len(drawn) != len(kept) {
@@ -123,7 +124,8 @@ func compareWords(t *testing.T, kept, drawn string) {
 			return
 		}
 	}
-	if a, b := pictureWords(t, read(t, kept)), pictureWords(t, read(t, drawn)); !slices.Equal(a, b) {
-		t.Errorf("%s is not of the present code: make pictures\nkept %q\n now %q", kept, a, b)
+	if keptWords, drawnWords := pictureWords(t, readFile(t, kept)), pictureWords(t,
+		readFile(t, drawn)); !slices.Equal(keptWords, drawnWords) {
+		t.Errorf("%s is not of the present code: make pictures\nkept %q\n now %q", kept, keptWords, drawnWords)
 	}
 }

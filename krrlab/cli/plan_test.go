@@ -7,31 +7,32 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. A choice that the
 // flags fix, such as a preconditioner and its number of features, must hold for every candidate.
 func TestPlanCommand(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"})})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(150, []string{"a", "b", "c"})})
 	t.Setenv("XDG_CACHE_HOME", ".")
 	var plan map[string]any
-	out := runStage(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma", "2")
+	out := runStageCommand(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--holdout", "0.2", "--sigma",
+		"2")
 	testkit.Contains(t, out, "choice", "direct, float64", "runner-up", "--solver direct --storage float64", "wrote")
-	checkFields(t, plan, "choice runner_up predicted_bytes candidates flags")
+	checkKeys(t, plan, "choice runner_up predicted_bytes candidates flags")
 	seconds := plan["predicted_seconds"]
-	checkFields(t, seconds, "kernel features factor solve predict total")
+	checkKeys(t, seconds, "kernel features factor solve predict total")
 	if seconds.(map[string]any)["predict"].(float64) <= 0 {
 		t.Error("the predicted time of the test points is 0")
 	}
-	script(t, "$ plan --train train.csv --target y --sigma 2 --precond \"nystrom features=40\" --json p.json")
-	for _, c := range report(t, "p.json")["candidates"].([]any) {
+	runScript(t, "$ plan --train train.csv --target y --sigma 2 --precond \"nystrom features=40\" --json p.json")
+	for _, c := range readReport(t, "p.json")["candidates"].([]any) {
 		if c := c.(map[string]any); c["precond"] != "nystrom" || c["s"] != 40.0 {
 			t.Errorf("the flags fix nystrom with s = 40; a candidate is %v", c)
 		}
 	}
-	script(t, `$ plan --train train.csv --target y --sigma 2 --precond "nystrom landmarks=3,1,4 spectral=true"
+	runScript(t, `$ plan --train train.csv --target y --sigma 2 --precond "nystrom landmarks=3,1,4 spectral=true"
     by name        --solver pcg --precond 'nystrom features=3 lambda-p=0.01 spectral=true landmarks=3,1,4'
 $ plan --train train.csv --target y --sigma 2 --precond "vecchia neighbors=7 damping=0.5"
     by name        --solver pcg --precond 'vecchia neighbors=7 damping=0.5'
@@ -40,24 +41,24 @@ $ plan --train train.csv --target y --sigma 2 --precond "vecchia neighbors=7 dam
 1$ plan --train train.csv --target y --sigma 2 --precond process:cat
     the preconditioner process:cat has no methods Cost and Iterations`)
 	testkit.OK(t, registerPlain())
-	script(t, `1$ plan --train train.csv --target y --sigma 2 --precond mylab.plain
+	runScript(t, `1$ plan --train train.csv --target y --sigma 2 --precond mylab.plain
     the preconditioner mylab.plain has no methods Cost and Iterations`)
-	_, _, errs := command(t, "compare", "--train", "train.csv", "--target", "y", "--sigma", "2", "--with",
+	_, _, stderr := runCommand(t, "compare", "--train", "train.csv", "--target", "y", "--sigma", "2", "--with",
 		"process:cat process-timeout=5s")
-	testkit.Contains(t, errs, "say --process-timeout")
+	testkit.Contains(t, stderr, "say --process-timeout")
 }
 
 // TestPlanNodes checks plans for several machines. For data at hand the number of iterations is predicted by a rule;
 // for a problem that is given by its size alone, --iterations must give it. The scripts also check the machine
 // description, sizes too large to count, and missing flags.
 func TestPlanNodes(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(150, []string{"a", "b", "c"})})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(150, []string{"a", "b", "c"})})
 	t.Setenv("XDG_CACHE_HOME", ".")
 	var plan map[string]any
-	out := runStage(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
+	out := runStageCommand(t, &plan, "plan", "--train", "train.csv", "--target", "y", "--sigma", "2", "--nodes", "2")
 	testkit.Contains(t, out, "by the rule", "2 of", "limits")
-	checkFields(t, plan, "machines choice on strong weak")
-	script(t,
+	checkKeys(t, plan, "machines choice on strong weak")
+	runScript(t,
 		`$ plan --problem 1000000,784,10 --nodes 8 --cores 32 --memory 64GB --precond "auto features=20000" --iterations 100 `+
 			`--price 2 --rates gemm32=3000,gemm64=1500,read=100,exp=40,entry=11 --plot p.svg
     pcg, features, s = 20000, K recompute; 100 iterations, as given

@@ -32,7 +32,7 @@ type rowsFlags struct {
 	datasets.ReadOptions
 	Memory int64 `flag:"memory" check:">=0" unit:"bytes" help:"memory limit, such as 20GB (default: what is available)"`
 
-	flags *schema.Schema
+	flags *schema.Schema // all options of the command; its IsSet reports which of them were set
 }
 
 // predictFlags are the flags of krrlab predict.
@@ -50,6 +50,7 @@ type predictFlags struct {
 	rankFlags
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (rowsFlags) Help() map[string]string {
 	return map[string]string{
 		"target": `target column of the csv file --in: a number from 0, -1 for the last, a header name, or "none" ` +
@@ -58,6 +59,7 @@ func (rowsFlags) Help() map[string]string {
 	}
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (predictFlags) Help() map[string]string {
 	return map[string]string{
 		"out": "file to write: CSV, or, if the name ends in .npy, the numbers of all columns except row (default: CSV " +
@@ -78,17 +80,18 @@ type level float64
 // Set parses a percentage or a number.
 func (l *level) Set(text string) error {
 	number, percent := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "%")
-	v, err := strconv.ParseFloat(number, 64)
+	value, err := strconv.ParseFloat(number, 64)
 	if percent {
-		v /= 100
+		value /= 100
 	}
-	if err != nil || !(v > 0 && v < 1) {
+	if err != nil || !(value > 0 && value < 1) {
 		return errors.New("want a level between 0 and 1, such as 90% or 0.9")
 	}
-	*l = level(v)
+	*l = level(value)
 	return nil
 }
 
+// predictCommand returns the command krrlab predict.
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{rankFlags: rankFlags{comm.DefaultLimit}}
 	f.flags = schema.Of(f).Remove(fixedReadOptions...)
@@ -176,9 +179,9 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 		}
 	}
 	// The bound is for predictions in float64.
-	o := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.comm(),
+	options := &model.Options{Float64: f.Bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.comm(),
 		Progress: a.showPredicted}
-	if p.Prediction, err = m.Predict(ctx, data, o); err != nil {
+	if p.Prediction, err = m.Predict(ctx, data, options); err != nil {
 		return err
 	}
 
@@ -222,7 +225,8 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 	p.isCalibrationData = canScore(p.Prediction, data) && interval.IsCalibratedOn(m.Calibration, p.Prediction, data)
 	if f.Plot != "" {
 		probabilities := p.probabilities
-		if p.isCalibrationData { // then the picture shows how well half of the rows calibrates the other half
+		// Without probabilities, the picture calibrates each half of the rows by the other half.
+		if p.isCalibrationData {
 			probabilities = nil
 		}
 		p.figure, err = qualityFigure(m.Origin.Dataset, p.Prediction, data, probabilities, p.fittedRows)
@@ -341,21 +345,23 @@ func (a *app) predictionPoints(ctx context.Context, f *rowsFlags, m *model.Model
 
 // setGrouping sets the options by which repeated rows are grouped to those of the fit of m. It leaves Repeats as it is
 // if the model does not name a rule.
-func setGrouping(o *datasets.ReadOptions, m *model.Model) {
+func setGrouping(options *datasets.ReadOptions, m *model.Model) {
 	switch {
 	case m.Origin.Groups != "":
-		o.Groups, o.Repeats = m.Origin.Groups, "auto" // the groups replace any rule, and the reader refuses another
+		// The groups replace any rule, and the reader refuses another.
+		options.Groups, options.Repeats = m.Origin.Groups, "auto"
 	case m.Repeats != nil && m.Repeats.Rule != "groups": // groups without a column are those of a caller in Go
-		o.Repeats = m.Repeats.Rule
+		options.Repeats = m.Repeats.Rule
 	}
 }
 
 // readForModel reads a file whose columns are those of the model's training data. If the predictions cannot be compared
 // with the answers in the file, because these cannot be read or have no label of the model, it returns no error but
 // sets the reason, ReadReport.NoAnswersReason.
-func readForModel(ctx context.Context, m *model.Model, file string, o datasets.ReadOptions) (*datasets.Dataset, error) {
-	o = m.ReadOptions(o)
-	d, err := datasets.ReadFile(ctx, file, &o)
+func readForModel(ctx context.Context, m *model.Model, file string, options datasets.ReadOptions) (*datasets.Dataset,
+	error) {
+	options = m.ReadOptions(options)
+	d, err := datasets.ReadFile(ctx, file, &options)
 	if err != nil {
 		return nil, err
 	}
@@ -391,9 +397,9 @@ func (p *predictions) isSettled(i int) bool {
 	return bound.UndecidedRows(row, []float64{1}, p.bounds.RawRowView(i)) == 0
 }
 
-// certainty returns "certain" or "not certain", whether an error bound is proved.
-func certainty(e *model.ErrorBounds) string {
-	if e.Certain {
+// certainty returns "certain" if the error bounds are proved, and otherwise "not certain".
+func certainty(bounds *model.ErrorBounds) string {
+	if bounds.Certain {
 		return "certain"
 	}
 	return "not certain"

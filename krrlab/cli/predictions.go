@@ -44,26 +44,27 @@ const (
 )
 
 // setUnit sets p.unit to the largest power of ten that is at most a hundredth of half the width of the narrowest
-// interval. Without --interval, the intervals of a regression with one target are those of the scores in c, at the
-// level digitsLevel. p.unit stays 0 if there are no intervals, if a width is not positive and finite, or if the numbers
-// are too large in this unit.
-func (p *predictions) setUnit(c *model.Calibration) {
-	v := p.intervals
-	if v == nil && c != nil && p.Labels == nil && p.Targets == nil {
-		v, _ = interval.FromScores(c, p.Prediction, digitsLevel) // an error means that there are too few scores
+// interval. Without --interval, the intervals of a regression with one target are those of the scores in calibration,
+// at the level digitsLevel. p.unit stays 0 if there are no intervals, if a width is not positive and finite, or if the
+// numbers are too large in this unit.
+func (p *predictions) setUnit(calibration *model.Calibration) {
+	iv := p.intervals
+	if iv == nil && calibration != nil && p.Labels == nil && p.Targets == nil {
+		// An error means that there are too few scores.
+		iv, _ = interval.FromScores(calibration, p.Prediction, digitsLevel)
 	}
-	if v == nil || v.Sets != nil {
+	if iv == nil || iv.Sets != nil {
 		return
 	}
 	var widths mat.Dense
-	widths.Sub(v.Hi, v.Lo)
+	widths.Sub(iv.Hi, iv.Lo)
 	halfWidth := mat.Min(&widths) / 2
 	if !(halfWidth > 0) || math.IsInf(halfWidth, 0) {
 		return
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(halfWidth/100)))
 	largest := 0.0 // largest absolute value of the single column of each matrix; NaN if a number is NaN
-	for _, m := range []*mat.Dense{p.Decision, v.Lo, v.Hi} {
+	for _, m := range []*mat.Dense{p.Decision, iv.Lo, iv.Hi} {
 		largest = max(largest, mat.Norm(m, math.Inf(1)))
 	}
 	if largest/unit <= maxMultiple && unit <= maxUnit {
@@ -71,9 +72,9 @@ func (p *predictions) setUnit(c *model.Calibration) {
 	}
 }
 
-// rounded formats v as a multiple of unit, a power of ten. For the direction 0 it is the nearest multiple, for −1 one
-// that is at most v, and for 1 one that is at least v. |v|/unit must be at most maxMultiple.
-func rounded(v, unit, direction float64) string {
+// formatMultiple formats v as a multiple of unit, a power of ten: the nearest multiple if direction is 0, one that is
+// at most v if direction is −1, and one that is at least v if direction is 1. |v|/unit must be at most maxMultiple.
+func formatMultiple(v, unit, direction float64) string {
 	decimals := max(0, int(-math.Round(math.Log10(unit))))
 	// The nearest multiple may lie on the wrong side of v; adding 0 turns −0 into 0.
 	for multiple := math.Round(v/unit) + 0; ; multiple += direction {
@@ -122,15 +123,15 @@ func (p *predictions) columns() (all []model.Column) {
 	if p.probabilities != nil {
 		addMatrix("p_", p.Labels, p.probabilities)
 	}
-	switch v := p.intervals; {
-	case v == nil:
-	case v.Sets != nil:
-		add("set", func(i int) string { return labelSet(v.Sets[i], p.Labels) }, nil)
+	switch iv := p.intervals; {
+	case iv == nil:
+	case iv.Sets != nil:
+		add("set", func(i int) string { return labelSet(iv.Sets[i], p.Labels) }, nil)
 	default:
-		addMatrix("lo", []string{""}, v.Lo)
-		addMatrix("hi", []string{""}, v.Hi)
-		if v.Std != nil {
-			addMatrix("std", []string{""}, v.Std)
+		addMatrix("lo", []string{""}, iv.Lo)
+		addMatrix("hi", []string{""}, iv.Hi)
+		if iv.Std != nil {
+			addMatrix("std", []string{""}, iv.Std)
 		}
 	}
 	return all
@@ -152,10 +153,10 @@ func (p *predictions) write(out io.Writer, file string) error {
 // the ends of the intervals outward.
 func (p *predictions) writeCSV(w io.Writer) error {
 	all := p.columns()
-	for j, c := range all {
-		direction, isRounded := map[string]float64{"prediction": 0, "lo": -1, "hi": 1}[c.Name]
-		if number := c.Number; p.unit > 0 && isRounded && number != nil {
-			all[j].Cell = func(i int) string { return rounded(number(i), p.unit, direction) }
+	for j, column := range all {
+		direction, isRounded := map[string]float64{"prediction": 0, "lo": -1, "hi": 1}[column.Name]
+		if number := column.Number; p.unit > 0 && isRounded && number != nil {
+			all[j].Cell = func(i int) string { return formatMultiple(number(i), p.unit, direction) }
 		}
 	}
 	return model.WriteCSV(w, p.Decision.RawMatrix().Rows, all)

@@ -8,26 +8,26 @@ import (
 	"testing"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestProbabilities checks predict --probabilities with two and three classes. There is one column for each class, its
 // values are between 0 and 1, and each row sums to 1. The calibration uses test rows or leave-one-out values of the
 // training rows, and values that predict computes again must agree with the saved ones. Regression has no
 // probabilities.
 func TestProbabilities(t *testing.T) {
-	enterFolder(t, map[string]string{"number.csv": table(40, nil)})
+	enterTempFolder(t, map[string]string{"number.csv": randomTable(40, nil)})
 	for _, labels := range [][]string{{"no", "yes"}, {"low", "mid", "high"}} {
-		write(t, ".", "train.csv", table(150, labels))
-		write(t, ".", "new.csv", table(90, labels))
+		writeFile(t, ".", "train.csv", randomTable(150, labels))
+		writeFile(t, ".", "new.csv", randomTable(90, labels))
 		var saved []string
 		for _, c := range []struct{ flag, want string }{
 			{"--calibrate loo", "by 150 training rows, each left out; log loss 0."}, {"--calibrate none",
 				"by 150 training rows, each left out; log loss 0."},
 			{"--holdout 0.4", "by 60 test rows of the fit; log loss 0."},
 		} {
-			script(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.1 --out m.krr "+c.flag+
+			runScript(t, "$ fit --train train.csv --target y --sigma 1.5 --lambda 0.1 --out m.krr "+c.flag+
 				"\n$ predict m.krr --in new.csv --target y --probabilities --out p.csv\ncalibration error\n"+c.want)
 			got := readColumns(t, "p.csv")
 			for i := range 90 {
@@ -56,13 +56,13 @@ func TestProbabilities(t *testing.T) {
 		}
 	}
 	// The test rows of the fit calibrated it, in this or another order, and the training rows are those of the fit.
-	write(t, ".", "train.csv", table(150, []string{"no", "yes"}))
-	lines := strings.Split(strings.TrimSpace(table(90, []string{"no", "yes"})), "\n")
+	writeFile(t, ".", "train.csv", randomTable(150, []string{"no", "yes"}))
+	lines := strings.Split(strings.TrimSpace(randomTable(90, []string{"no", "yes"})), "\n")
 	slices.Reverse(lines[1:])
-	write(t, ".", "test.csv", table(90, []string{"no", "yes"}))
-	write(t, ".", "reversed.csv", strings.Join(lines, "\n"))
-	write(t, ".", "other.csv", strings.Join(strings.Split(table(91, []string{"no", "yes"}), "\n")[:91], "\n"))
-	script(t, `
+	writeFile(t, ".", "test.csv", randomTable(90, []string{"no", "yes"}))
+	writeFile(t, ".", "reversed.csv", strings.Join(lines, "\n"))
+	writeFile(t, ".", "other.csv", strings.Join(strings.Split(randomTable(91, []string{"no", "yes"}), "\n")[:91], "\n"))
+	runScript(t, `
 $ fit --train train.csv --test test.csv --target y --sigma 1.5 --lambda 0.1 --out m.krr
 $ predict m.krr --in test.csv --target y --probabilities --out p.csv
 	the model was calibrated on these rows, so that they do not test its intervals and probabilities
@@ -74,7 +74,7 @@ $ predict m.krr --in other.csv --target y --probabilities --out p.csv
 	!calibrated
 $ predict m.krr --in train.csv --target y --probabilities --out p.csv
 	the model was fitted to these rows, so that they do not test its intervals and probabilities`)
-	script(t, `
+	runScript(t, `
 $ fit --train number.csv --target y --out m.krr
 2$ predict m.krr --in number.csv --probabilities
 	is for regression`)

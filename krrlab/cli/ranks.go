@@ -26,6 +26,7 @@ type rankFlags struct {
 	Limit time.Duration `flag:"rank-timeout" check:"positive"`
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (rankFlags) Help() map[string]string {
 	return map[string]string{
 		"rank-timeout": "how long ranks started by mpirun or srun wait for one another",
@@ -48,37 +49,37 @@ func (a *app) isIdleRank(cmd *cobra.Command) bool {
 }
 
 // joinRanks connects this process to the other ranks if an MPI launcher started it, and sets a.ranks. It limits the
-// process to its share of the machine's processors, unless --threads is set, and memory. On all ranks except the first
-// it sets --quiet. It returns an error if the ranks run different versions of krrlab.
+// process to its share of the machine's memory and, unless --threads is set, of its processors. On all ranks except the
+// first it sets --quiet. It returns an error if the ranks run different versions of krrlab.
 func (a *app) joinRanks(ctx context.Context, f *rankFlags) error {
 	if a.env.Launch == nil {
 		return nil
 	}
-	w, err := comm.Open(*a.env.Launch, f.Limit)
+	world, err := comm.Open(*a.env.Launch, f.Limit)
 	if err != nil {
 		return err
 	}
-	a.ranks = &rankGroup{world: w}
+	a.ranks = &rankGroup{world: world}
 	version := a.versionText()
 	if err = a.requireSame(ctx, []byte(version), "this is "+version+", and rank 0 another"); err != nil {
 		return err
 	}
-	if a.ranks.node, err = comm.LocateNode(ctx, w); err != nil {
+	if a.ranks.node, err = comm.LocateNode(ctx, world); err != nil {
 		return err
 	}
-	if n := a.ranks.node; !a.flags.IsSet("threads") {
-		a.setThreads(n.CPUs)
-		if n.BoundCPUs < n.LauncherCPUs && !a.env.Launch.RequestedCPUs {
+	if node := a.ranks.node; !a.flags.IsSet("threads") {
+		a.setThreads(node.CPUs)
+		if node.BoundCPUs < node.LauncherCPUs && !a.env.Launch.RequestedCPUs {
 			a.notef("note: the launcher has bound the ranks of this machine to %d of %d processors: mpirun --bind-to "+
-				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", n.BoundCPUs,
-				n.LauncherCPUs, n.CPUs)
+				"none or srun --cpus-per-task gives more, --threads %d is silent (docs/ranks.md)", node.BoundCPUs,
+				node.LauncherCPUs, node.CPUs)
 		}
 	}
 	if share, _ := accel.MemoryShare(a.ranks.node.Ranks); share > 0 {
 		debug.SetMemoryLimit(share)
 	}
-	a.Quiet = a.Quiet || w.Rank() > 0
-	severalHosts := a.ranks.node.Ranks < w.Size()
+	a.Quiet = a.Quiet || world.Rank() > 0
+	severalHosts := a.ranks.node.Ranks < world.Size()
 	if timeout := a.env.Launch.LostHostTimeout; timeout > f.Limit && severalHosts {
 		a.notef("note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the "+
 			"ranks by minutes (docs/ranks.md)", a.env.Launch.Launcher, timeout, f.Limit)
@@ -135,13 +136,13 @@ func (a *app) requireSameOptions(ctx context.Context, s *schema.Schema) error {
 // differ between ranks, and so may the names of files, but not which files are named.
 func sharedOptions(s *schema.Schema) string {
 	var text strings.Builder
-	for _, o := range s.Fields {
+	for _, option := range s.Fields {
 		switch {
-		case o.Name == "memory" || o.Name == "rank-timeout":
-		case o.File == "":
-			fmt.Fprintf(&text, "%s=%q\n", o.Name, o.String())
-		case o.String() != "":
-			fmt.Fprintln(&text, o.Name)
+		case option.Name == "memory" || option.Name == "rank-timeout":
+		case option.File == "":
+			fmt.Fprintf(&text, "%s=%q\n", option.Name, option.String())
+		case option.String() != "":
+			fmt.Fprintln(&text, option.Name)
 		}
 	}
 	return text.String()
@@ -173,16 +174,16 @@ func (a *app) ranksText() string {
 	if a.ranks == nil {
 		return ""
 	}
-	w := a.ranks.world
-	t := w.Traffic()
+	world := a.ranks.world
+	traffic := world.Traffic()
 	return fmt.Sprintf("%-*s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", stageLabelWidth,
-		"ranks", w.Size(), a.ranks.node.Ranks, accel.FormatBytes(t.Bytes), t.Seconds)
+		"ranks", world.Size(), a.ranks.node.Ranks, accel.FormatBytes(traffic.Bytes), traffic.Seconds)
 }
 
 // addRanks adds the number of ranks on this machine and the MPI library to a report.
-func (a *app) addRanks(r *krrlab.Solution) {
-	if a.ranks != nil && r.Ranks != nil {
-		r.Ranks.OnNode, r.Ranks.Library = a.ranks.node.Ranks, a.ranks.world.Library()
+func (a *app) addRanks(sol *krrlab.Solution) {
+	if a.ranks != nil && sol.Ranks != nil {
+		sol.Ranks.OnNode, sol.Ranks.Library = a.ranks.node.Ranks, a.ranks.world.Library()
 	}
 }
 
@@ -195,12 +196,12 @@ var reportDelay = 4 * time.Second
 // maxDelays is the largest multiple of reportDelay that a rank waits.
 const maxDelays = 5
 
-// endRank ends this process's part in a run that ended with err: it prints text as its message, unless that is "",
+// endRank ends the part of this process in a run that ended with err. It prints the message text, unless text is "",
 // leaves the other ranks and returns the exit code, which is code unless a rank was lost at the end.
 //
 // If all ranks know how the run ended, they end together and the first rank prints the message. A rank that has not
-// joined the others prints it too if the launcher does not end this rank in time. If not all ranks know how the run
-// ended, the rank that prints its message first aborts the others.
+// joined the others prints its message too if the launcher does not end this rank in time. If not all ranks know how
+// the run ended, the rank that prints its message first aborts the others.
 func (a *app) endRank(ctx context.Context, err error, code int, text string) int {
 	printMessage := func(prefix string) {
 		if text != "" {
@@ -218,11 +219,12 @@ func (a *app) endRank(ctx context.Context, err error, code int, text string) int
 	switch {
 	case a.isFirstRank():
 		printMessage("")
-	case endTogether && a.ranks == nil && code != exitOK: // the first rank prints it, and the launcher ends this one
+	// The first rank prints the message, and the launcher ends this rank.
+	case endTogether && a.ranks == nil && code != exitOK:
 		select {
 		case <-ctx.Done():
 		case <-time.After(maxDelays * reportDelay):
-			// Other launchers than MPICH would have ended this rank if the first rank had failed too.
+			// A launcher other than MPICH would have ended this rank if the first rank had failed too.
 			if a.env.Launch.Launcher != "MPICH" {
 				printMessage(fmt.Sprintf("rank %d: ", a.env.Launch.Rank))
 			}
@@ -275,12 +277,12 @@ func (a *app) job(ctx context.Context, f *rankFlags, file string) error {
 	if err := a.joinRanks(ctx, f); err != nil {
 		return err
 	}
-	o := remote.Options{Comm: a.comm(), Memory: a.memoryLimit(0)}
+	options := remote.Options{Comm: a.comm(), Memory: a.memoryLimit(0)}
 	if a.isFirstRank() && !a.Quiet {
-		t := &jobProgress{a: a}
-		o.Monitor, o.Note = t.event, t.note
+		progress := &jobProgress{a: a}
+		options.Monitor, options.Note = progress.event, progress.note
 	}
-	return remote.RunJob(ctx, file, o)
+	return remote.RunJob(ctx, file, options)
 }
 
 // jobProgress writes the progress of a job to the output stream, as lines of JSON.
@@ -293,24 +295,26 @@ type jobProgress struct {
 
 // event writes an event, unless the previous event of the same stage was written less than updateInterval ago. The last
 // event of a stage is always written if e.Total, the number of steps, is known.
-func (t *jobProgress) event(e krrlab.Event) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (p *jobProgress) event(event krrlab.Event) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := time.Now()
-	if e.Stage == t.stage && now.Sub(t.lastWrite) < updateInterval && (e.Total == 0 || e.Done < e.Total) {
+	if event.Stage == p.stage && now.Sub(p.lastWrite) < updateInterval &&
+		(event.Total == 0 || event.Done < event.Total) {
 		return nil
 	}
-	t.stage, t.lastWrite = e.Stage, now
-	t.writeLine("event", e)
+	p.stage, p.lastWrite = event.Stage, now
+	p.writeLine("event", event)
 	return nil
 }
 
-func (t *jobProgress) note(text string) { t.writeLine("note", text) }
+// note writes a note to the user.
+func (p *jobProgress) note(text string) { p.writeLine("note", text) }
 
 // writeLine writes a line of JSON, an object with one key. It skips a value that JSON cannot represent, such as an
 // event with a residual that is not finite.
-func (t *jobProgress) writeLine(key string, v any) {
-	if b, err := json.Marshal(map[string]any{key: v}); err == nil {
-		fmt.Fprintf(t.a.env.Stdout, "%s\n", b)
+func (p *jobProgress) writeLine(key string, v any) {
+	if line, err := json.Marshal(map[string]any{key: v}); err == nil {
+		fmt.Fprintf(p.a.env.Stdout, "%s\n", line)
 	}
 }

@@ -28,14 +28,14 @@ func TestProcessorOfRank(t *testing.T) {
 	}
 	defer func(d time.Duration) { reportDelay = d }(reportDelay)
 	reportDelay = 0
-	var out, errs bytes.Buffer
+	var out, stderr bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--cpu", lacking.String()}, Env{
-		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: useGoBLAS,
+		Stdout: &out, Stderr: &stderr, Version: "test", UseBLAS: useGoBLAS,
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
 	if want := "rank 1: --cpu " + lacking.String() + ": this processor runs"; code != exitError ||
-		!strings.Contains(errs.String(), want) {
-		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
+		!strings.Contains(stderr.String(), want) {
+		t.Errorf("exit code %d, %q, want %q", code, stderr.String(), want)
 	}
 }
 
@@ -46,11 +46,11 @@ func TestOtherRanksWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var canceled atomic.Bool
 	ended := make(chan bool)
-	var errs bytes.Buffer
+	var stderr bytes.Buffer
 	var code int
 	go func() {
 		code = Main(ctx, []string{"fit", "--data", "no-such-data"}, Env{
-			Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: useGoBLAS,
+			Stdout: io.Discard, Stderr: &stderr, Version: "test", UseBLAS: useGoBLAS,
 			Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 		})
 		ended <- canceled.Load()
@@ -59,8 +59,8 @@ func TestOtherRanksWait(t *testing.T) {
 	canceled.Store(true)
 	cancel()
 	// ended receives whether the rank ended after the cancellation.
-	if !<-ended || code == exitOK || strings.Contains(errs.String(), "no-such-data") {
-		t.Errorf("the rank ended by itself, with exit code 0, or with a message: code %d, %q", code, errs.String())
+	if !<-ended || code == exitOK || strings.Contains(stderr.String(), "no-such-data") {
+		t.Errorf("the rank ended by itself, with exit code 0, or with a message: code %d, %q", code, stderr.String())
 	}
 }
 
@@ -69,15 +69,15 @@ func TestOtherRanksWait(t *testing.T) {
 func TestErrorOfOneRank(t *testing.T) {
 	defer func(d time.Duration) { reportDelay = d }(reportDelay)
 	reportDelay = 0
-	var errs bytes.Buffer
+	var stderr bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--precond",
 		"nystrom landmarks=@no-such-file"}, Env{
-		Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: useGoBLAS,
+		Stdout: io.Discard, Stderr: &stderr, Version: "test", UseBLAS: useGoBLAS,
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
 	if want := `rank 1: --precond landmarks=@no-such-file: `; code != exitUsage ||
-		!strings.Contains(errs.String(), want) {
-		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
+		!strings.Contains(stderr.String(), want) {
+		t.Errorf("exit code %d, %q, want %q", code, stderr.String(), want)
 	}
 }
 

@@ -30,9 +30,10 @@ type reproduceFlags struct {
 	Into   string `flag:"into" not:"from"`
 	Page   string `flag:"page" with:"from|into"`
 
-	flags *schema.Schema
+	flags *schema.Schema // all options of the command
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (reproduceFlags) Help() map[string]string {
 	return map[string]string{
 		"memory": "memory limit of a case, such as 20GB (default: what the machine allows)",
@@ -43,6 +44,7 @@ func (reproduceFlags) Help() map[string]string {
 	}
 }
 
+// reproduceCommand returns the command krrlab reproduce.
 func (a *app) reproduceCommand() *cobra.Command {
 	f := &reproduceFlags{}
 	f.flags = schema.Of(f)
@@ -70,7 +72,7 @@ Exit code 0 means that every case that could be run has succeeded. The experimen
 }
 
 // reproduce prints the plan of the experiments that args name, and runs it unless --list is set. With --from it only
-// makes tables and figures from the reports in that folder. It sets f.Into to the default folder if that is "".
+// makes tables and figures from the reports in that folder. It sets f.Into to the default folder if f.Into is "".
 func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) error {
 	ids, err := experimentIDs(f, args)
 	if err != nil {
@@ -81,26 +83,27 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		return a.renderReports(f, ids)
 	}
 	f.Into = cmp.Or(f.Into, filepath.Join("out", "reproduce"))
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memoryLimit(f.Memory), Version: a.env.Version}
+	options := &experiments.Options{Dirs: a.dirs(), Out: f.Into, Memory: a.memoryLimit(f.Memory),
+		Version: a.env.Version}
 	if scale != experiments.Smoke || f.List { // predictions for scale smoke need no measured rates
 		rates, err := cost.ReadRates(ctx)
 		if err != nil {
 			return err
 		}
-		o.Rates = &rates
+		options.Rates = &rates
 	}
 	var plans []*experiments.Report
 	for _, id := range ids {
-		e, err := experiments.Find(id)
+		experiment, err := experiments.Find(id)
 		if err != nil {
 			return err
 		}
-		plans = append(plans, experiments.NewPlan(e, scale))
+		plans = append(plans, experiments.NewPlan(experiment, scale))
 	}
-	if err := a.printPlan(ctx, f, scale, plans, o); err != nil || f.List {
+	if err := a.printPlan(ctx, f, scale, plans, options); err != nil || f.List {
 		return err
 	}
-	return a.runPlans(ctx, f, ids, plans, o)
+	return a.runPlans(ctx, f, ids, plans, options)
 }
 
 // experimentIDs returns the IDs of the experiments that the arguments name, without duplicates. Without arguments it
@@ -129,14 +132,14 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 
 // printPlan prints the number of cases of the plans with their predicted time and memory, with --list or at a scale
 // other than smoke also a table of the cases. At scale paper it returns an error unless --yes or --list is set.
-func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Report,
-	o *experiments.Options) error {
-	estimate, err := experiments.Predict(ctx, plans, o)
+func (a *app) printPlan(ctx context.Context, f *reproduceFlags, scale experiments.Scale, plans []*experiments.Report,
+	options *experiments.Options) error {
+	estimate, err := experiments.Predict(ctx, plans, options)
 	if err != nil {
 		return err
 	}
 	// Scale smoke takes seconds and does not need its cases with real data, so these details do not matter there.
-	detailed := f.List || s != experiments.Smoke
+	detailed := f.List || scale != experiments.Smoke
 	if detailed {
 		a.printf("%s\n", estimate.Table.Text())
 	}
@@ -147,7 +150,7 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 		a.printf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME lists "+
 			"other sources; then --data-dir or $KRRLAB_DATA)\n", strings.Join(estimate.MissingData, ", "))
 	}
-	if s == experiments.Paper && !f.Yes && !f.List {
+	if scale == experiments.Paper && !f.Yes && !f.List {
 		return usagef("nothing was started: scale paper starts with --yes")
 	}
 	return nil
@@ -157,12 +160,14 @@ func (a *app) printPlan(ctx context.Context, f *reproduceFlags, s experiments.Sc
 // an error if a case failed. ids are the IDs of the experiments, for the command line that continues an interrupted
 // run.
 func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Report,
-	o *experiments.Options) error {
-	o.Monitor = func(p experiments.Progress) {
+	options *experiments.Options) error {
+	options.Monitor = func(p experiments.Progress) {
 		a.showText(func() string { return reproduceProgressText(p) }, updateInterval)
 	}
-	o.CaseFinished = func(c experiments.Case, r *experiments.Result) { a.printf("%s\n", finishedText(c, r)) }
-	reports, err := experiments.Run(ctx, plans, o)
+	options.CaseFinished = func(c experiments.Case, result *experiments.Result) {
+		a.printf("%s\n", finishedText(c, result))
+	}
+	reports, err := experiments.Run(ctx, plans, options)
 	if err != nil && ctx.Err() != nil {
 		a.interruptedNote = fmt.Sprintf("; finished cases are kept; to continue: krrlab reproduce %s%s",
 			strings.Join(ids, " "), commandLine(f.flags))
@@ -172,14 +177,15 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 		return err
 	}
 	failed := 0
-	for _, r := range reports {
-		a.printf("\n%s", r)
-		names, err := r.WriteFiles(f.Into)
+	for _, report := range reports {
+		a.printf("\n%s", report)
+		names, err := report.WriteFiles(f.Into)
 		if err != nil {
 			return err
 		}
-		a.printf("wrote %s and %s next to it\n", filepath.Join(f.Into, r.FileName()), plural.Count(len(names), "file"))
-		if !r.OK() {
+		a.printf("wrote %s and %s next to it\n", filepath.Join(f.Into, report.FileName()),
+			plural.Count(len(names), "file"))
+		if !report.OK() {
 			failed++
 		}
 	}
@@ -191,18 +197,18 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 
 // renderReports writes the tables and figures of the reports in the folder --from, and updates the page of --page.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
-	if st, err := os.Stat(f.From); err != nil || !st.IsDir() {
+	if info, err := os.Stat(f.From); err != nil || !info.IsDir() {
 		return fmt.Errorf("--from %s: there is no such folder", f.From)
 	}
 	reports, err := experiments.LoadReports(f.From)
 	if err != nil {
 		return err
 	}
-	for _, r := range reports {
-		if !slices.Contains(ids, r.ID) {
+	for _, report := range reports {
+		if !slices.Contains(ids, report.ID) {
 			continue
 		}
-		names, err := r.WriteFiles(f.From)
+		names, err := report.WriteFiles(f.From)
 		if err != nil {
 			return err
 		}
@@ -253,30 +259,30 @@ func (a *app) updatePage(page, dir string) error {
 
 // reproduceProgressText returns the progress line of a run: the case, its stage, and the remaining time of the run.
 func reproduceProgressText(p experiments.Progress) string {
-	s := fmt.Sprintf("[%d/%d] %v: %v", p.Index, p.Total, p.Case, p.Event)
-	if i := strings.Index(s, ", about "); i >= 0 { // drop the stage's remaining time: the run's follows
-		s = s[:i]
+	text := fmt.Sprintf("[%d/%d] %v: %v", p.Index, p.Total, p.Case, p.Event)
+	if i := strings.Index(text, ", about "); i >= 0 { // drop the remaining time of the stage; that of the run follows
+		text = text[:i]
 	}
 	if p.Remaining > 0 {
-		s += fmt.Sprintf(", about %v left in all", p.Remaining.Round(time.Second))
+		text += fmt.Sprintf(", about %v left in all", p.Remaining.Round(time.Second))
 	}
-	return s
+	return text
 }
 
 // finishedText returns the line that is printed when a case has ended: its status and main results.
-func finishedText(c experiments.Case, r *experiments.Result) string {
-	s := fmt.Sprintf("%v: %s", c, r.Status)
-	if r.Reason != "" {
-		return s + ": " + r.Reason
+func finishedText(c experiments.Case, result *experiments.Result) string {
+	text := fmt.Sprintf("%v: %s", c, result.Status)
+	if result.Reason != "" {
+		return text + ": " + result.Reason
 	}
-	if r.Iterations > 0 {
-		s += fmt.Sprintf(", %s", plural.Count(r.Iterations, "iteration"))
+	if result.Iterations > 0 {
+		text += fmt.Sprintf(", %s", plural.Count(result.Iterations, "iteration"))
 	}
 	switch {
-	case r.TestError != nil:
-		s += fmt.Sprintf(", error %.2f %%", 100**r.TestError)
-	case r.RelErr != nil:
-		s += fmt.Sprintf(", relative error %.3g", *r.RelErr)
+	case result.TestError != nil:
+		text += fmt.Sprintf(", error %.2f %%", 100**result.TestError)
+	case result.RelErr != nil:
+		text += fmt.Sprintf(", relative error %.3g", *result.RelErr)
 	}
-	return s + fmt.Sprintf(", %.1f s", r.TrainSeconds())
+	return text + fmt.Sprintf(", %.1f s", result.TrainSeconds())
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestReproduce checks that an experiment whose results are saved is not run again, that its tables are written again
 // from the saved report without change, and that the page of results keeps the text around its section.
 func TestReproduce(t *testing.T) {
-	enterFolder(t,
+	enterTempFolder(t,
 		map[string]string{"results.md": "before\n" + experiments.SectionBegin + "\n" + experiments.SectionEnd +
 			"\nafter\n"})
-	script(t, `
+	runScript(t, `
 $ reproduce table5 table5 --into out
 	Table 5:
 	built-in classes
@@ -35,8 +35,8 @@ $ reproduce table5 table5 --into out
 		result.Commit != "test" {
 		t.Errorf("want a result of the commit test: %+v", result)
 	}
-	tables := string(read(t, "out/table5.smoke.md"))
-	script(t, `
+	tables := string(readFile(t, "out/table5.smoke.md"))
+	runScript(t, `
 $ reproduce table5 --into out --page results.md
 	0 cases, 
 	!seed 1: converged
@@ -46,8 +46,8 @@ $ reproduce table5 --into out --page results.md
 	exclude each other
 $ reproduce --from out --page results.md
 	table5.smoke.md`)
-	testkit.Equal(t, string(read(t, "out/table5.smoke.md")), tables)
-	if page := string(read(t, "results.md")); !strings.Contains(page, "No results at laptop scale") ||
+	testkit.Equal(t, string(readFile(t, "out/table5.smoke.md")), tables)
+	if page := string(readFile(t, "results.md")); !strings.Contains(page, "No results at laptop scale") ||
 		!strings.HasSuffix(page, "after\n") {
 		t.Errorf("the page has no section of results, or lost the text after it: %s", page)
 	}
@@ -58,9 +58,9 @@ $ reproduce --from out --page results.md
 func TestReproduceWithoutReports(t *testing.T) {
 	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd +
 		"\nafter\n"
-	enterFolder(t, map[string]string{"results.md": text})
+	enterTempFolder(t, map[string]string{"results.md": text})
 	testkit.OK(t, os.Mkdir("empty", 0o755))
-	script(t, `
+	runScript(t, `
 1$ reproduce all --from none --page results.md
 	there is no such folder
 1$ reproduce all --from results.md --page results.md
@@ -69,13 +69,13 @@ func TestReproduceWithoutReports(t *testing.T) {
 	has no reports, so the table
 $ reproduce --from empty
 	has no reports`)
-	testkit.Equal(t, string(read(t, "results.md")), text)
+	testkit.Equal(t, string(readFile(t, "results.md")), text)
 }
 
 // TestReproduceList checks that --list names the missing data and counts the cases that cannot be run without them.
 func TestReproduceList(t *testing.T) {
-	enterFolder(t, nil)
-	script(t, `
+	enterTempFolder(t, nil)
+	runScript(t, `
 $ reproduce table3 --scale laptop --list --memory 3GB
 	What is to be run
 	admm, hinge loss, s = 15000
@@ -99,20 +99,20 @@ func TestReproduceInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, errs := commandContext(t, ctx, "reproduce", "table2", "--into", out)
+	code, _, stderr := runCommandContext(t, ctx, "reproduce", "table2", "--into", out)
 	cancel()
 	if want := "krrlab reproduce table2 --into " + out; code != exitInterrupted ||
-		!strings.Contains(errs, want) {
-		t.Errorf("exit %d, %s", code, errs)
+		!strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
-	script(t, "$ reproduce table2 --into "+out+"\n!, 0 done before")
+	runScript(t, "$ reproduce table2 --into "+out+"\n!, 0 done before")
 }
 
 // TestReproduceAtPaperScale checks that --scale paper prints its plan and does not start without --yes.
 func TestReproduceAtPaperScale(t *testing.T) {
-	code, out, errs := command(t, "reproduce", "table3", "--scale", "paper")
+	code, out, stderr := runCommand(t, "reproduce", "table3", "--scale", "paper")
 	if code != exitUsage || !strings.Contains(out, "What is to be run") ||
-		!strings.Contains(errs, "starts with --yes") || strings.Count(errs, "\n") != 1 {
-		t.Errorf("exit %d, %s%s", code, out, errs)
+		!strings.Contains(stderr, "starts with --yes") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d, %s%s", code, out, stderr)
 	}
 }

@@ -19,21 +19,22 @@ import (
 func TestControlCharacters(t *testing.T) {
 	dir := t.TempDir()
 	control := "\x1b[2J\u009b1m\x1b]0;x\a"
-	rows := strings.ReplaceAll(tableRows(60, []string{"lo", "hi" + control}), "hi", "\"hi") // in quotes
+	rows := strings.ReplaceAll(randomRows(60, []string{"lo", "hi" + control}), "hi", "\"hi") // in quotes
 	rows = "a" + control + ",b,c,y" + control + "\n" + strings.ReplaceAll(rows, control+"\n", control+"\"\n")
-	train, m, out := write(t, dir, "t"+control+".csv", rows), filepath.Join(dir, "m"+control+".krr"), filepath.Join(dir,
-		"p"+control+".csv")
+	train, modelFile, out := writeFile(t, dir, "t"+control+".csv", rows), filepath.Join(dir, "m"+control+".krr"),
+		filepath.Join(dir, "p"+control+".csv")
 	for _, args := range [][]string{
-		{"fit", "--train", train, "--holdout", "0.3", "--out", m}, {"fit", "--train", train, "--target", "0" +
+		{"fit", "--train", train, "--holdout", "0.3", "--out", modelFile}, {"fit", "--train", train, "--target", "0" +
 			control}, {"tune", "--train", train},
-		{"model", "info", m}, {"model", "info", m + control}, {"verify", m, "--train", train}, {"predict", m, "--in",
+		{"model", "info", modelFile}, {"model", "info", modelFile + control}, {"verify", modelFile, "--train", train},
+		{"predict", modelFile, "--in",
 			train, "--out", out},
-		{"predict", m, "--in", train, "--out", out, "--interval", "80%", "--probabilities"}, {"fit", "--train", train,
-			"--target", "a" + control}, {control}, {"loo", "--train", train},
+		{"predict", modelFile, "--in", train, "--out", out, "--interval", "80%", "--probabilities"}, {"fit", "--train",
+			train, "--target", "a" + control}, {control}, {"loo", "--train", train},
 		{"fit", "--train", train, "--solver", control},
 	} {
-		_, out, errs := command(t, args...)
-		if text := out + errs; text == "" || strings.ContainsFunc(text,
+		_, out, stderr := runCommand(t, args...)
+		if text := out + stderr; text == "" || strings.ContainsFunc(text,
 			func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 			t.Errorf("%q prints nothing, or control characters: %q", args, text)
 		}

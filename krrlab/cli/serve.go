@@ -21,6 +21,7 @@ type serveFlags struct {
 	serve.Options
 }
 
+// serveCommand returns the command krrlab serve.
 func (a *app) serveCommand() *cobra.Command {
 	f := &serveFlags{}
 	return flagCommand(&cobra.Command{
@@ -51,14 +52,14 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w (port 0 takes any free one)", f.Listen, err)
 	}
-	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
-		a.notef("note: other machines can reach %v, and nothing asks them for a password", l.Addr())
+	if ip := listener.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+		a.notef("note: other machines can reach %v, and nothing asks them for a password", listener.Addr())
 	}
-	a.printf("serving %s on http://%v\n", f.Model, l.Addr())
+	a.printf("serving %s on http://%v\n", f.Model, listener.Addr())
 	a.deadline.follow(context.WithoutCancel(ctx)) // running requests are answered, which takes at most --timeout
-	return serve.Run(ctx, l, m, f.Options)
+	return serve.Run(ctx, listener, m, f.Options)
 }

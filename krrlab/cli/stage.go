@@ -23,16 +23,16 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// stageCommand returns the command that runs a stage.
-func (a *app) stageCommand(d *stage.Definition) *cobra.Command {
-	c := &stageCommand{Definition: d, options: d.NewOptions(), labFlags: newLabFlags()}
+// stageCommand returns the command that runs a stage, a measurement or a solve with options and a result.
+func (a *app) stageCommand(definition *stage.Definition) *cobra.Command {
+	c := &stageCommand{Definition: definition, options: definition.NewOptions(), labFlags: newLabFlags()}
 	c.setFlags()
-	use := string(d.Name) + " (--data NAME | --train FILE"
+	use := string(definition.Name) + " (--data NAME | --train FILE"
 	if c.flags.Lookup("holdout") != nil {
 		use += " [--test FILE | --holdout SHARE]"
 	}
-	cmd := &cobra.Command{Use: use + ")", Aliases: d.Aliases, Short: d.Short, Long: d.Long, Example: d.Example,
-		Annotations: onRanks, GroupID: studyGroup}
+	cmd := &cobra.Command{Use: use + ")", Aliases: definition.Aliases, Short: definition.Short, Long: definition.Long,
+		Example: definition.Example, Annotations: onRanks, GroupID: studyGroup}
 	return flagCommand(cmd, c.flags, c, a.runStage)
 }
 
@@ -67,39 +67,39 @@ func (c *stageCommand) setFlags() {
 	if _, ok := accepted["precond"]; ok {
 		accepted["process-timeout"] = ""
 	}
-	f := schema.Of(&c.labFlags).Remove("keep")
+	flags := schema.Of(&c.labFlags).Remove("keep")
 	for _, name := range strings.Fields(methodFlags) {
 		if _, ok := accepted[name]; !ok {
-			f.Remove(name)
+			flags.Remove(name)
 		}
 	}
-	if o := f.Lookup("tol"); o != nil && !hasSolverFlag {
-		o.Help = strings.Replace(o.Help, " (", " to which iterations are counted (", 1)
+	if option := flags.Lookup("tol"); option != nil && !hasSolverFlag {
+		option.Help = strings.Replace(option.Help, " (", " to which iterations are counted (", 1)
 	}
 	if hasSolverFlag {
 		c.PrecondSpec.Name = "auto"
-		f.SetHelp(plannedHelp())
+		flags.SetHelp(plannedHelp())
 	}
 	stageFields := schema.Of(c.options).Fields
-	if h, ok := c.options.(interface{ Help() map[string]string }); ok {
-		f.SetHelp(h.Help())
-		for name := range h.Help() {
-			if o := f.Lookup(name); o != nil { // the stage's help text includes the default
-				o.Default = ""
+	if helper, ok := c.options.(interface{ Help() map[string]string }); ok {
+		flags.SetHelp(helper.Help())
+		for name := range helper.Help() {
+			if option := flags.Lookup(name); option != nil { // the stage's help text includes the default
+				option.Default = ""
 			}
 		}
 	}
-	for _, t := range c.Tables {
-		stageFields = append(stageFields, tableFile(t))
+	for _, table := range c.Tables {
+		stageFields = append(stageFields, tableFile(table))
 	}
-	f.Fields = append(stageFields, f.Fields...)
-	c.flags = f
+	flags.Fields = append(stageFields, flags.Fields...)
+	c.flags = flags
 }
 
 // tableFile returns an option for the name of the file to which a table of the stage is written. The option is a field
 // of a struct type made for it, because package schema reads options from struct tags.
-func tableFile(t stage.Table) *schema.Field {
-	tag := fmt.Sprintf(`flag:%q help:%q file:"write"`, t.Flag, t.Help)
+func tableFile(table stage.Table) *schema.Field {
+	tag := fmt.Sprintf(`flag:%q help:%q file:"write"`, table.Flag, table.Help)
 	path := reflect.StructField{Name: "Path", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}
 	return schema.Of(reflect.New(reflect.StructOf([]reflect.StructField{path})).Interface()).Fields[0]
 }
@@ -107,8 +107,8 @@ func tableFile(t stage.Table) *schema.Field {
 // runStage runs a stage on all ranks together, prints its result and writes the files that the flags name. Stage plan
 // with --nodes does not need the data.
 func (a *app) runStage(ctx context.Context, c *stageCommand) error {
-	if o, ok := c.options.(*plan.Options); ok && o.Nodes > 0 {
-		if handled, err := a.predictNodes(ctx, c, o); handled || err != nil {
+	if planOptions, ok := c.options.(*plan.Options); ok && planOptions.Nodes > 0 {
+		if handled, err := a.predictNodes(ctx, c, planOptions); handled || err != nil {
 			return err
 		}
 	}
@@ -125,8 +125,8 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 		if c.prepared.OnTestRows != nil && data.test != nil {
 			c.prepared.OnTestRows(data.test)
 		}
-		if h, ok := c.options.(stage.Hinter); ok {
-			data.addHint("%s", h.Hint())
+		if hinter, ok := c.options.(stage.Hinter); ok {
+			data.addHint("%s", hinter.Hint())
 		}
 		return data, nil
 	})
@@ -141,14 +141,15 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 		return err
 	}
 
-	s, err := lab.Run(ctx, c.options)
-	if s == nil || err != nil && ctx.Err() == nil { // an interrupted stage may return partial results with the error
+	result, err := lab.Run(ctx, c.options)
+	// An interrupted stage may return partial results with the error.
+	if result == nil || err != nil && ctx.Err() == nil {
 		return err
 	}
-	writeErr := a.printAndWrite(&c.stageFiles, s)
-	for _, t := range c.Tables {
-		writeErr = cmp.Or(writeErr, a.writeOutput(c.flags.Lookup(t.Flag).String(), func(file string) error {
-			return writeTable(file, t.Build(s))
+	writeErr := a.printAndWrite(&c.stageFiles, result)
+	for _, table := range c.Tables {
+		writeErr = cmp.Or(writeErr, a.writeOutput(c.flags.Lookup(table.Flag).String(), func(file string) error {
+			return writeTable(file, table.Build(result))
 		}))
 	}
 	a.printWritten(stageLabelWidth, nil)
@@ -161,9 +162,9 @@ func (a *app) runStage(ctx context.Context, c *stageCommand) error {
 }
 
 // printAndWrite prints the result of a stage and writes it to the files that the flags name.
-func (a *app) printAndWrite(f *stageFiles, s krrlab.Stage) error {
-	a.printf("%s%s", s, a.ranksText())
-	return a.writeStage(f, s, nil)
+func (a *app) printAndWrite(f *stageFiles, result krrlab.Stage) error {
+	a.printf("%s%s", result, a.ranksText())
+	return a.writeStage(f, result, nil)
 }
 
 // prepare completes the options of the stage from the flags. It returns an error if the flags are invalid for any data.
@@ -171,12 +172,12 @@ func (c *stageCommand) prepare() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	p, ok := c.options.(stage.Preparer)
-	if !ok {
+	preparer, hasPrepare := c.options.(stage.Preparer)
+	if !hasPrepare {
 		return nil
 	}
 	c.prepared = *c.command()
-	if err := p.Prepare(&c.prepared); err != nil {
+	if err := preparer.Prepare(&c.prepared); err != nil {
 		return errUsage{err}
 	}
 	c.Test = cmp.Or(c.prepared.TestFile, c.Test)
@@ -199,12 +200,12 @@ func (f *labFlags) command() *stage.Command {
 
 // writeStage writes the result of a stage to the files of --json, --csv and --plot. The picture is figure, or the
 // stage's own if figure is nil. After an error the remaining files are still written, and the first error is returned.
-func (a *app) writeStage(f *stageFiles, s krrlab.Stage, figure *plots.Figure) error {
-	err := a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, s) })
-	err = cmp.Or(err, a.writeOutput(f.CSV, func(file string) error { return writeTable(file, s.Table()) }))
+func (a *app) writeStage(f *stageFiles, result krrlab.Stage, figure *plots.Figure) error {
+	err := a.writeOutput(f.JSON, func(file string) error { return stage.WriteJSON(file, result) })
+	err = cmp.Or(err, a.writeOutput(f.CSV, func(file string) error { return writeTable(file, result.Table()) }))
 	return cmp.Or(err, a.writeOutput(f.Plot, func(file string) error {
 		if figure == nil {
-			figure = s.Plot()
+			figure = result.Plot()
 		}
 		return f.save(figure, file)
 	}))
@@ -225,12 +226,12 @@ func (a *app) writeOutput(file string, write func(file string) error) error {
 
 // writeTable writes a table as CSV, or, if the name ends in .npy, its numbers as an array with NaN in cells without a
 // number.
-func writeTable(name string, t *plots.Table) error {
+func writeTable(name string, table *plots.Table) error {
 	if filepath.Ext(name) != ".npy" {
-		return atomicfile.WriteFile(name, []byte(t.CSV()))
+		return atomicfile.WriteFile(name, []byte(table.CSV()))
 	}
-	return writeArray(name, len(t.Rows), len(t.Columns), func(i, j int) (float64, error) {
-		if row := t.Rows[i]; j < len(row) {
+	return writeArray(name, len(table.Rows), len(table.Columns), func(i, j int) (float64, error) {
+		if row := table.Rows[i]; j < len(row) {
 			if v, ok := row[j].Float(); ok {
 				return v, nil
 			}
@@ -255,7 +256,7 @@ func writeArray(name string, rows, columns int, value func(i, j int) (float64, e
 	return atomicfile.Write(name, func(w io.Writer) error { return npy.Write(w, data, shape...) })
 }
 
-// Widths of the first column of reports, the labels of their lines.
+// Widths of the first column of reports, which has the labels of the lines.
 const (
 	labelWidth      = 12 // of fit, predict, map and model info
 	stageLabelWidth = 14 // of stages, verify and explain

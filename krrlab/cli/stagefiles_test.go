@@ -35,26 +35,27 @@ func TestWriteTable(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		npyFile, csvFile := filepath.Join(dir, "t.npy"), filepath.Join(dir, "t.csv")
-		for _, f := range []string{npyFile, csvFile} {
-			testkit.OK(t, writeTable(f, c.table))
+		for _, file := range []string{npyFile, csvFile} {
+			testkit.OK(t, writeTable(file, c.table))
 		}
 		file := testkit.Must(os.Open(npyFile))
-		h, data, err := npy.Read(file, 1<<20)
+		header, data, err := npy.Read(file, 1<<20)
 		file.Close()
 		got, ok := data.([]float64)
-		if err != nil || !ok || len(h.Shape) != len(c.shape) || h.Shape[0] != c.shape[0] || len(got) != len(c.want) {
-			t.Fatalf("%s: an array of the shape %v, want %v, and the type %T: error %v", name, h.Shape, c.shape, data,
-				err)
+		if err != nil || !ok || len(header.Shape) != len(c.shape) || header.Shape[0] != c.shape[0] ||
+			len(got) != len(c.want) {
+			t.Fatalf("%s: an array of the shape %v, want %v, and the type %T: error %v", name, header.Shape, c.shape,
+				data, err)
 		}
-		content := read(t, csvFile)
+		content := readFile(t, csvFile)
 		rows, err := csv.NewReader(strings.NewReader(string(content))).ReadAll()
 		if err != nil || len(rows) != c.shape[0]+1 {
 			t.Fatalf("%s: the csv file is %q: error %v", name, content, err)
 		}
 		for i, v := range c.want {
 			cell := rows[1+i/len(rows[0])][i%len(rows[0])]
-			w, err := strconv.ParseFloat(cell, 64)
-			if math.IsNaN(v) != math.IsNaN(got[i]) || !math.IsNaN(v) && (got[i] != v || err != nil || w != v) {
+			number, err := strconv.ParseFloat(cell, 64)
+			if math.IsNaN(v) != math.IsNaN(got[i]) || !math.IsNaN(v) && (got[i] != v || err != nil || number != v) {
 				t.Errorf("%s: number %d is %v and %q, want %v", name, i, got[i], cell, v)
 			}
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestStageCommands checks that the command of each stage, with various flags, prints its data and outputs, draws a
 // picture, and writes the listed keys to its JSON report.
 func TestStageCommands(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(200, []string{"a", "b", "c"})})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(200, []string{"a", "b", "c"})})
 	for args, keys := range map[string]string{
 		`quality --precond "features features=60 lambda-p=0.1"`:                              "kappa kappa_exact",
 		`lambda-p --precond "features features=40" --points 4`:                               "sweeps best_s",
@@ -38,8 +38,8 @@ func TestStageCommands(t *testing.T) {
 			args += " --sigma 2"
 		}
 		var stageReport map[string]any
-		out := runStage(t, &stageReport, append(splitLine(args), "--train", "train.csv", "--lambda", "0.1")...)
-		checkFields(t, stageReport, keys)
+		out := runStageCommand(t, &stageReport, append(splitLine(args), "--train", "train.csv", "--lambda", "0.1")...)
+		checkKeys(t, stageReport, keys)
 		testkit.Contains(t, out, "data ", "wrote ")
 	}
 }
@@ -47,8 +47,8 @@ func TestStageCommands(t *testing.T) {
 // TestStageArguments checks that each wrong argument of a stage gets one line that names it. If the argument can be
 // judged without the data, this happens before the data are read: the file missing.csv does not exist.
 func TestStageArguments(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(100, nil)})
-	script(t, `
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(100, nil)})
+	runScript(t, `
 2$ quality --train missing.csv --confidence 1
 	confidence 1
 2$ quality --train missing.csv --width 0
@@ -250,11 +250,11 @@ func TestStageArguments(t *testing.T) {
 // TestFitSketch checks the number of features and their description in the report of a fit with a chain of three
 // sketches of the random features.
 func TestFitSketch(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(300, nil)})
-	script(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond \"features "+
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(300, nil)})
+	runScript(t, "$ fit --train train.csv --target y --sigma 2 --lambda 0.1 --solver pcg --precond \"features "+
 		"sketch=features:400,srht:100,gaussian:50\" --json r.json")
-	if r := report(t, "r.json"); r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string),
+	if report := readReport(t, "r.json"); report["s"] != 50.0 || !strings.HasSuffix(report["features"].(string),
 		"to 400 → srht to 100 → gaussian to 50") {
-		t.Errorf("want 50 features by three sketches in the report: %v", r)
+		t.Errorf("want 50 features by three sketches in the report: %v", report)
 	}
 }

@@ -35,15 +35,15 @@ func suggestCommand(cmd *cobra.Command, typed string) string {
 		}
 	}
 	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
+	for _, command := range cmd.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
 		}
 	}
 	return didYouMean("", schema.Nearest(typed, names))
 }
 
-// flagSynonyms maps the flag names of other programs to ours.
+// flagSynonyms maps flag names of other programs to the flags of krrlab with the same meaning.
 var flagSynonyms = map[string]string{
 	"alpha": "lambda", "reg": "lambda", "ridge": "lambda", "bandwidth": "sigma", "length-scale": "sigma",
 	"input": "train", "file": "train",
@@ -55,12 +55,13 @@ var flagSynonyms = map[string]string{
 }
 
 // flagError marks an error in the flags as an error of the command line, and suggests a flag if one was mistyped. If
-// cmd has subcommands and the flags follow a mistyped one, it returns an error for that. options are those of cmd.
+// cmd has subcommands and the flags follow a mistyped one, it returns an error for the mistyped subcommand. options are
+// those of cmd.
 func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 	if usage, ok := errors.AsType[errUsage](err); ok { // the option refuses its value
 		return usage
 	}
-	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // a mistyped command before its flags
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // the flags follow a mistyped command
 		return noArgs(cmd, typed)
 	}
 	unknownFlag, ok := errors.AsType[*pflag.NotExistError](err)
@@ -75,8 +76,8 @@ func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 		}
 	})
 	ours, isSynonym := flagSynonyms[typed]
-	if o := options.Lookup(cmp.Or(ours, typed)); o != nil {
-		if owner, key := o.Owner(); owner != nil {
+	if option := options.Lookup(cmp.Or(ours, typed)); option != nil {
+		if owner, key := option.Owner(); owner != nil {
 			return usagef("%w; say %s=… in --%s", err, key, owner.Name)
 		}
 	}
@@ -92,14 +93,14 @@ func flagError(cmd *cobra.Command, options *schema.Schema, err error) error {
 // valueWithOption returns the flag, precond or kernel, that has an option of this name in its value, and an example of
 // such a value, such as "nystrom features=…". It returns "" if there is none.
 func valueWithOption(name string) (flag, value string) {
-	for _, k := range stage.Kinds() {
-		if !strings.HasSuffix(k.Name, ":") && schema.Of(schema.Copy(k.Zero)).Lookup(name) != nil {
-			return "precond", k.Name + " " + name + "=…"
+	for _, kind := range stage.Kinds() {
+		if !strings.HasSuffix(kind.Name, ":") && schema.Of(schema.Copy(kind.Zero)).Lookup(name) != nil {
+			return "precond", kind.Name + " " + name + "=…"
 		}
 	}
-	for _, k := range kernel.Names() {
-		if _, _, err := kernel.Parse(k + " " + name + "=1"); err == nil {
-			return "kernel", k + " " + name + "=…"
+	for _, kernelName := range kernel.Names() {
+		if _, _, err := kernel.Parse(kernelName + " " + name + "=1"); err == nil {
+			return "kernel", kernelName + " " + name + "=…"
 		}
 	}
 	return "", ""

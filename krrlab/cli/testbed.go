@@ -17,6 +17,7 @@ type testbedFlags struct {
 	Page string   `flag:"page" file:"write" help:"write profiles, filters and a table of all runs to this HTML file"`
 }
 
+// testbedCommand returns the command krrlab testbed.
 func (a *app) testbedCommand() *cobra.Command {
 	f := &testbedFlags{}
 	return flagCommand(&cobra.Command{

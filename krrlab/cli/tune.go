@@ -18,8 +18,8 @@ import (
 // fitCommandLine returns a krrlab fit command with the data flags that were set for this command.
 func (f *labFlags) fitCommandLine() string {
 	var data schema.Schema
-	for _, o := range schema.Of(&dataFlags{}).Fields {
-		if field := f.flags.Lookup(o.Name); field != nil {
+	for _, option := range schema.Of(&dataFlags{}).Fields {
+		if field := f.flags.Lookup(option.Name); field != nil {
 			data.Fields = append(data.Fields, field)
 		}
 	}
@@ -34,7 +34,7 @@ func (f *fitFlags) searchesKernel(data *problemData) bool {
 }
 
 // minFirstFitRows is the smallest number of rows with which fit chooses kernel, σ and λ without --tune. With fewer rows
-// the leave-one-out errors are too noisy to compare kernels. The value is a judgment.
+// the leave-one-out errors are too noisy to compare kernels. The value was chosen by judgment.
 const minFirstFitRows = 20
 
 // tune runs the stage tune for krrlab fit, or its quick search without --tune. It sets the kernel and λ of cfg to the
@@ -58,7 +58,7 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 		a.printf("note: σ and λ are defaults, since the quick search for them failed: %v\n", err)
 		return nil, nil
 	}
-	k, lambda, distance := choice.Chosen()
+	spec, lambda, distance := choice.Chosen()
 	memory := accel.AvailableMemory(f.Memory, a.processesHere())
 	data.train, data.test, err = datasets.ChangeDistanceWithin(memory, distance, data.train, data.test)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *app) tune(ctx context.Context, f *fitFlags, data *problemData, cfg *krr
 	if cfg.StopRows != nil { // these were the test rows before their features were transformed
 		cfg.StopRows = data.test
 	}
-	cfg.Kernel, err = kernel.FromSpec(k)
+	cfg.Kernel, err = kernel.FromSpec(spec)
 	return choice, err
 }
 
@@ -80,8 +80,8 @@ func (a *app) search(ctx context.Context, f *fitFlags, data *problemData, cfg *k
 		return nil, fmt.Errorf("%s: want at least %d", plural.Count(n, "row"), minFirstFitRows)
 	}
 	stages := krrlab.Stages()
-	i := slices.IndexFunc(stages, func(d stage.Definition) bool { return d.Name == stage.Tune })
-	options := stages[i].NewOptions()
+	index := slices.IndexFunc(stages, func(definition stage.Definition) bool { return definition.Name == stage.Tune })
+	options := stages[index].NewOptions()
 	for name, value := range values {
 		if err := schema.Of(options).Lookup(name).Set(value); err != nil {
 			return nil, err
@@ -94,9 +94,9 @@ func (a *app) search(ctx context.Context, f *fitFlags, data *problemData, cfg *k
 	if err != nil {
 		return nil, err
 	}
-	s, err := lab.Run(ctx, options)
+	result, err := lab.Run(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return s.(stage.Choice), nil
+	return result.(stage.Choice), nil
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestTuneCommand checks the JSON report of krrlab tune, and that the fit command that it prints gives the same test
 // error and parameters as krrlab fit --tune.
 func TestTuneCommand(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(160, []string{"a", "b", "c"})})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(160, []string{"a", "b", "c"})})
 	var r map[string]any
-	out := runStage(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels",
+	out := runStageCommand(t, &r, "tune", "--train", "train.csv", "--target", "y", "--scale", "standard", "--kernels",
 		"gaussian,matern52")
 	if !strings.Contains(out, "chosen") {
 		t.Fatal(out)
@@ -45,10 +45,10 @@ func TestTuneCommand(t *testing.T) {
 		!strings.Contains(line, want) {
 		t.Fatalf("the command %q has no %q", line, want)
 	}
-	script(t, "$ fit "+line+" --test train.csv --json 1.json\n$ fit --train train.csv --test train.csv --target y "+
+	runScript(t, "$ fit "+line+" --test train.csv --json 1.json\n$ fit --train train.csv --test train.csv --target y "+
 		"--scale standard --tune --json 2.json --kernel "+
 		fmt.Sprint(best["kernel"])+"\ntuned ")
-	byCommand, byTune := report(t, "1.json"), report(t, "2.json")
+	byCommand, byTune := readReport(t, "1.json"), readReport(t, "2.json")
 	tuned := byTune["tune"].(map[string]any)["best"].(map[string]any)
 	if byCommand["rmse"] != byTune["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] ||
 		byTune["lambda"] != best["lambda"] {
@@ -69,7 +69,7 @@ func TestTuneDistance(t *testing.T) {
 		"matrix":  func(x *[6]float64) float64 { return math.Sin(x[0] - x[1] + 2*(x[3]-x[4])) },
 	}
 	for kind, f := range functions {
-		write(t, dir, kind+".csv", "u,v,w,a,b,y\n"+lines(400, func(int) string {
+		writeFile(t, dir, kind+".csv", "u,v,w,a,b,y\n"+generateLines(400, func(int) string {
 			var x [6]float64
 			for j := range x {
 				x[j] = random.NormFloat64()
@@ -78,7 +78,7 @@ func TestTuneDistance(t *testing.T) {
 		}))
 		args := []string{"--train", kind + ".csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
 		var r map[string]any
-		out := runStage(t, &r, append([]string{"tune"}, args...)...)
+		out := runStageCommand(t, &r, append([]string{"tune"}, args...)...)
 		best, found := r["best"].(map[string]any), r["distances"].([]any)
 		numbers, _ := best[kind].([]any)
 		relevant := found[len(found)-1].(map[string]any)["relevant"].([]any)
@@ -95,26 +95,26 @@ func TestTuneDistance(t *testing.T) {
 		line, _, _ = strings.Cut(line, "\n")
 		for reportFile, flags := range map[string]string{"1.json": line,
 			"2.json": strings.Join(args, " ") + " --tune"} {
-			script(t,
+			runScript(t,
 				"$ fit "+flags+" --test "+kind+".csv --json "+reportFile+" --out m.krr\n$ verify m.krr --train "+kind+
 					".csv\nproved")
 		}
-		byCommand, byTune := report(t, "1.json"), report(t, "2.json")
+		byCommand, byTune := readReport(t, "1.json"), readReport(t, "2.json")
 		if byCommand["rmse"] != byTune["rmse"] || byCommand["scaling"] != byTune["scaling"] ||
 			byTune["kernel"].(map[string]any)["sigma"] != 1.0 {
 			t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", byCommand["rmse"], byCommand["scaling"],
 				byTune["rmse"], byTune["scaling"])
 		}
-		script(t, `
+		runScript(t, `
 $ loo --train `+kind+`.csv --target y --scale standard --kernel gaussian --sigma `+sigmaOf(line)+`
 $ predict --model m.krr --in `+kind+`.csv --out p.csv
 `)
-		runStage(t, &r, append([]string{"tune", "--distance", "sigma"}, args...)...)
+		runStageCommand(t, &r, append([]string{"tune", "--distance", "sigma"}, args...)...)
 		if best := r["best"].(map[string]any); best[kind] != nil {
 			t.Errorf("--distance sigma finds another distance: %v", best)
 		}
 	}
-	script(t, `
+	runScript(t, `
 2$ tune --train lengths.csv --target y --distance full --sigma 2
 	the distance full is not searched for a given σ = 2
 2$ tune --train lengths.csv --target y --distance lengths --kernel polynomial
@@ -132,7 +132,7 @@ func sigmaOf(line string) string {
 // rows of the search, and that the search keeps a parameter that a flag sets. A polynomial kernel keeps its degree, and
 // validation rows can be given.
 func TestTuneCommandLine(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(90, []string{"a", "b"})})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(90, []string{"a", "b"})})
 	for _, c := range []struct {
 		args, line string // the command, and a part of the command that it prints
 		key        string
@@ -146,14 +146,14 @@ func TestTuneCommandLine(t *testing.T) {
 		{`tune --scale standard --kernel "polynomial degree=2"`, "degree=2", "degree", 2.0},
 		{"tune --scale standard --valid train.csv --kernel laplacian", "--kernel laplacian", "kernel", "laplacian"},
 	} {
-		script(t, "$ "+c.args+" --train train.csv --target y --json t.json")
-		r := report(t, "t.json")
+		runScript(t, "$ "+c.args+" --train train.csv --target y --json t.json")
+		report := readReport(t, "t.json")
 		if strings.HasPrefix(c.args, "fit") {
-			r = r["tune"].(map[string]any)
+			report = report["tune"].(map[string]any)
 		}
-		if line := fmt.Sprint(r["command"]); !strings.Contains(line, c.line) ||
-			r["best"].(map[string]any)[c.key] != c.want {
-			t.Errorf("%s: %q, %v", c.args, line, r["best"])
+		if line := fmt.Sprint(report["command"]); !strings.Contains(line, c.line) ||
+			report["best"].(map[string]any)[c.key] != c.want {
+			t.Errorf("%s: %q, %v", c.args, line, report["best"])
 		}
 	}
 }
@@ -162,33 +162,33 @@ func TestTuneCommandLine(t *testing.T) {
 // kernel parameters, to the bit, with one and two threads. A fit with --sigma, --lambda or kernel parameters makes no
 // search. A fit to too few rows uses the defaults and says why.
 func TestQuickSearchOfFit(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(60, nil), "few.csv": table(12, nil)})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(60, nil), "few.csv": randomTable(12, nil)})
 	const fit = " fit --train train.csv --target y --json f.json "
 	var singleThreaded any
 	for _, threads := range []string{"1", "2"} {
-		out := script(t, "$"+fit+"--threads "+threads)
-		r := report(t, "f.json")
-		best := r["tune"].(map[string]any)["best"].(map[string]any)
+		out := runScript(t, "$"+fit+"--threads "+threads)
+		report := readReport(t, "f.json")
+		best := report["tune"].(map[string]any)["best"].(map[string]any)
 		if delete(best, "seconds"); singleThreaded == nil {
-			singleThreaded = fmt.Sprint(best, r["rmse"], r["true_residual"])
+			singleThreaded = fmt.Sprint(best, report["rmse"], report["true_residual"])
 		}
-		if got := fmt.Sprint(best, r["rmse"], r["true_residual"]); got != singleThreaded ||
-			!strings.Contains(out, "a quick search") || best["lambda"] != r["lambda"] {
+		if got := fmt.Sprint(best, report["rmse"], report["true_residual"]); got != singleThreaded ||
+			!strings.Contains(out, "a quick search") || best["lambda"] != report["lambda"] {
 			t.Errorf("%s threads: %s, want %v\n%s", threads, got, singleThreaded, out)
 		}
 	}
 	for _, flags := range []string{"--lambda 0.5", "--sigma 2", `--kernel "polynomial gamma=0.1"`,
 		"--kernel matern32 --sigma 1"} {
-		if script(t, "$"+fit+flags); report(t, "f.json")["tune"] != nil {
+		if runScript(t, "$"+fit+flags); readReport(t, "f.json")["tune"] != nil {
 			t.Errorf("fit %s makes a search", flags)
 		}
 	}
-	if script(t, "$"+fit+"--kernel polynomial"); report(t,
+	if runScript(t, "$"+fit+"--kernel polynomial"); readReport(t,
 		"f.json")["kernel"].(map[string]any)["name"] != "polynomial" {
 		t.Error("the search tried other kernels than --kernel")
 	}
-	out := script(t, "$ fit --train few.csv --target y --json f.json")
-	testkit.Equal[any](t, report(t, "f.json")["lambda"], 0.01)
+	out := runScript(t, "$ fit --train few.csv --target y --json f.json")
+	testkit.Equal[any](t, readReport(t, "f.json")["lambda"], 0.01)
 	testkit.Contains(t, out, "σ and λ are defaults, since the quick search for them failed: 12 rows: want at least 20")
 }
 
@@ -196,21 +196,21 @@ func TestQuickSearchOfFit(t *testing.T) {
 // error with a baseline, and suggests the next command. With --verbose or after a missed tolerance, the report is
 // complete. The baseline must be the RMSE of the mean of the answers.
 func TestShortReport(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(60, nil)})
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(60, nil)})
 	// The values are the names of the lines that must be printed; the other names of the list below must be absent.
 	for args, want := range map[string]string{
 		"--holdout 0.3":          "read|chosen|fitted|test|baseline|next",
 		"--lambda 1 --out m.krr": "read|fitted|wrote|next",
 		"--verbose --lambda 1":   "read|solver|error|machine",
 	} {
-		out := script(t, "$ fit --train train.csv --target y "+args)
+		out := runScript(t, "$ fit --train train.csv --target y "+args)
 		for _, name := range strings.Split("read|chosen|fitted|test|baseline|next|solver|error|machine|wrote", "|") {
 			if got := strings.Contains(out, "\n"+name+" "); got != slices.Contains(strings.Split(want, "|"), name) {
 				t.Errorf("%s: the line %s: %v\n%s", args, name, got, out)
 			}
 		}
 	}
-	out := script(t, "3$ fit --train train.csv --target y --lambda 1e-9 --solver cg --max-iter 2\nsolver ")
+	out := runScript(t, "3$ fit --train train.csv --target y --lambda 1e-9 --solver cg --max-iter 2\nsolver ")
 	if strings.Contains(out, "\nnext") {
 		t.Errorf("a fit that misses its tolerance suggests the next command:\n%s", out)
 	}
@@ -218,7 +218,7 @@ func TestShortReport(t *testing.T) {
 	for _, cell := range readColumns(t, "train.csv")["y"] {
 		y = append(y, testkit.Must(strconv.ParseFloat(cell, 64)))
 	}
-	script(t, "$ fit --train train.csv --target y --test train.csv --sigma 1\nbaseline     "+
+	runScript(t, "$ fit --train train.csv --target y --test train.csv --sigma 1\nbaseline     "+
 		fmt.Sprintf("RMSE %.4g", stat.PopStdDev(y, nil)))
 }
 
@@ -229,12 +229,12 @@ func TestValidGroups(t *testing.T) {
 	row := func(i int) string {
 		return fmt.Sprintf("%d,%d.5,%g\n", i/4, i*7%60, math.Sin(float64(i))+effect*float64(i/4%2))
 	}
-	train := lines(60, row)
+	train := generateLines(60, row)
 	effect = 3
-	valid := lines(60, row)
-	enterFolder(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + valid,
+	valid := generateLines(60, row)
+	enterTempFolder(t, map[string]string{"t.csv": "g,x,y\n" + train, "v.csv": "g,x,y\n" + valid,
 		"w.csv": "x,y\n" + regexp.MustCompile(`(?m)^[^,\n]*,`).ReplaceAllString(valid, "")})
-	script(t, `
+	runScript(t, `
 $ tune --train t.csv --valid v.csv --groups g --target y --sigma 3 --lambda 1 --json v.json
 	rows of one group stay together; the error is of rows of new groups
 	groups are not compared between files
@@ -242,7 +242,7 @@ $ tune --train t.csv --valid w.csv --groups g --target y --sigma 3 --lambda 1 --
 	note: w.csv has no column g: each of its rows counts as a group
 	!the error is of`)
 	width := func(file string) float64 {
-		best := report(t, file)["best"].(map[string]any)
+		best := readReport(t, file)["best"].(map[string]any)
 		return best["hi"].(float64) - best["lo"].(float64)
 	}
 	if grouped, ungrouped := width("v.json"), width("w.json"); !(grouped > 1.2*ungrouped) {
@@ -265,8 +265,8 @@ func TestFailedFold(t *testing.T) {
 		fmt.Fprintf(&rare, "%d,%d,%s\n", i, i*i%7, class)
 		fmt.Fprintf(&plain, "%d,%d,%g\n", i, i*i%7, math.Sin(float64(i)))
 	}
-	enterFolder(t, map[string]string{"rare.csv": rare.String(), "plain.csv": plain.String()})
-	script(t, `
+	enterTempFolder(t, map[string]string{"rare.csv": rare.String(), "plain.csv": plain.String()})
+	runScript(t, `
 $ fit --train rare.csv --sigma 1 --lambda 0.1 --folds 4 --out m.krr --json r.json
 	folds        none: fold
 $ fit --train plain.csv --folds 4
@@ -278,7 +278,7 @@ $ fit --train plain.csv --folds 4 --sigma 1 --lambda 0.1
 	if _, err := os.Stat("m.krr"); err != nil {
 		t.Error(err)
 	}
-	if reason, _ := report(t, "r.json")["folds_failed"].(string); !strings.Contains(reason, "fold") {
+	if reason, _ := readReport(t, "r.json")["folds_failed"].(string); !strings.Contains(reason, "fold") {
 		t.Errorf("folds_failed: %q", reason)
 	}
 }

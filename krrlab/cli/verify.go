@@ -28,9 +28,10 @@ type verifyFlags struct {
 	Test  string `flag:"test" file:"read" help:"test data, a file of the same form"`
 	krrlab.VerifyOptions
 
-	flags *schema.Schema
+	flags *schema.Schema // all options of the command; its IsSet reports which of them were set
 }
 
+// Help returns the help texts of flags whose tags have none.
 func (verifyFlags) Help() map[string]string {
 	return map[string]string{
 		"data":   "data set that the model was fitted to; its test rows are predicted",
@@ -41,6 +42,7 @@ func (verifyFlags) Help() map[string]string {
 	}
 }
 
+// verifyCommand returns the command krrlab verify.
 func (a *app) verifyCommand() *cobra.Command {
 	f := &verifyFlags{rankFlags: rankFlags{comm.DefaultLimit}}
 	// The model determines which columns and rows of the files are used, and how they are grouped.
@@ -75,19 +77,19 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	if err != nil {
 		return err
 	}
-	o := f.VerifyOptions
-	o.Monitor, o.Comm = a.show, a.comm()
-	if a.ranks != nil { // half of this rank's share
-		o.Memory = accel.AvailableMemory(o.Memory, 2*a.processesHere()).Limit
+	options := f.VerifyOptions
+	options.Monitor, options.Comm = a.show, a.comm()
+	if a.ranks != nil { // verification may use half of the memory share of this rank
+		options.Memory = accel.AvailableMemory(options.Memory, 2*a.processesHere()).Limit
 	}
-	o.Train, o.Test, err = a.verifyData(ctx, f, m)
+	options.Train, options.Test, err = a.verifyData(ctx, f, m)
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
-	if err = a.requireSameData(ctx, o.Train, o.Test); err != nil {
+	if err = a.requireSameData(ctx, options.Train, options.Test); err != nil {
 		return err
 	}
-	verification, err := krrlab.Verify(ctx, m, o)
+	verification, err := krrlab.Verify(ctx, m, options)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,8 @@ func (a *app) verify(ctx context.Context, f *verifyFlags) error {
 	residual, tol := verification.Residual, verification.Tol
 	if residual.Known() && float64(residual)-float64(verification.Rounding) > tol {
 		remedy := "--residual exact"
-		if claimed := verification.ClaimedResidual; claimed != nil && *claimed > tol { // the fit reported a larger one
+		// The fit itself reported a residual above the tolerance.
+		if claimed := verification.ClaimedResidual; claimed != nil && *claimed > tol {
 			remedy = "a larger --max-iter or --lambda"
 		}
 		a.warnf("the residual is %.2e, the model was fitted to %g: fit it again with %s", float64(residual), tol,
@@ -121,11 +124,11 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		return nil, nil, nil
 	}
 	if f.Data != "" {
-		p, err := datasets.Load(ctx, f.Data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
+		pair, err := datasets.Load(ctx, f.Data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
 		if err != nil {
 			return nil, nil, err
 		}
-		return p.Train, p.Test, nil
+		return pair.Train, pair.Test, nil
 	}
 	read := func(name string) (*datasets.Dataset, error) {
 		if name == "" {
@@ -143,7 +146,7 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	if train, err = read(f.Train); err != nil {
 		return nil, nil, err
 	}
-	f.Groups, f.MaxRows = "", 0 // of the training file only
+	f.Groups, f.MaxRows = "", 0 // these apply to the training file only
 	if test, err = read(f.Test); err != nil || train == nil || m.Origin.Holdout == 0 || train.Len() < m.Origin.Rows {
 		return train, test, err
 	}

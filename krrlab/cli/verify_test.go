@@ -8,29 +8,29 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function script in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and "2$"
-// one that must exit with the status 2. The lines below a command must appear in its output; a line after "!"
-// must not.
+// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
+// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
+// with "!" must not appear.
 
 // TestVerifyCommand checks the report of krrlab verify for a classifier with its training and test data, and the
 // messages for a model without its data and for wrong command lines and files.
 func TestVerifyCommand(t *testing.T) {
-	enterFolder(t, map[string]string{"train.csv": table(200, []string{"no", "yes"}),
-		"test.csv": table(90, []string{"no", "yes"})})
-	script(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
+	enterTempFolder(t, map[string]string{"train.csv": randomTable(200, []string{"no", "yes"}),
+		"test.csv": randomTable(90, []string{"no", "yes"})})
+	runScript(t, "$ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --out m.krr")
 	var verification krrlab.Verification
-	out := runStage(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv")
+	out := runStageCommand(t, &verification, "verify", "m.krr", "--train", "train.csv", "--test", "test.csv")
 	testkit.Contains(t, out, "proved")
 	if v := verification; v.Targets != "given" || !(v.Residual <= 1e-3) || v.TestN != 90 || !v.OpenShare.Known() ||
 		!(v.Cond.Hi <= v.SimpleBound*(1+1e-9)) {
 		t.Errorf("want the given targets, a residual of 1e-3, 90 test rows and κ below its simple bound: %+v", v)
 	}
-	out = script(t, `
+	out = runScript(t, `
 $ fit --train train.csv --scale standard --sigma 1 --lambda 0.1 --holdout 0.2 --out held.krr
 $ verify held.krr --train train.csv
 	test`)
 	testkit.Equal(t, strings.Count(out, "train.csv: csv"), 1)
-	script(t, `
+	runScript(t, `
 $ verify m.krr
 	recovered from the answer
 2$ verify

@@ -45,8 +45,7 @@ func TestJackknifePlus(t *testing.T) {
 			if !(math.Abs(intervals.Lo.At(row, 0)-lowEnds[29]) <= 1e-6 &&
 				math.Abs(intervals.Hi.At(row, 0)-highEnds[270]) <= 1e-6) {
 				t.Fatalf("%v, row %d: [%g, %g], want [%g, %g]", k, row, intervals.Lo.At(row, 0),
-					intervals.Hi.At(row, 0), lowEnds[29],
-					highEnds[270])
+					intervals.Hi.At(row, 0), lowEnds[29], highEnds[270])
 			}
 		}
 	}
@@ -90,8 +89,7 @@ func TestLeaveOneOut(t *testing.T) {
 			if math.Abs(intervals.Lo.At(row, 0)-low[row][7]) > 1e-9 ||
 				math.Abs(intervals.Hi.At(row, 0)-high[row][32]) > 1e-9 {
 				t.Fatalf("%s, row %d: [%g, %g], want [%g, %g]", name, row, intervals.Lo.At(row, 0),
-					intervals.Hi.At(row, 0), low[row][7],
-					high[row][32])
+					intervals.Hi.At(row, 0), low[row][7], high[row][32])
 			}
 		}
 		repeats := name == "repeats" || name == "centered repeats"
@@ -211,8 +209,7 @@ func TestRefusals(t *testing.T) {
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	classifier := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
 	testkit.Fails(t, testkit.ErrOf(JackknifePlusIntervals(t.Context(), system, predict(t, classifier, classes), classes,
-		0.9)),
-		"take split or jackknife")
+		0.9)), "take split or jackknife")
 	if _, err := CalibrateSplit(nil, predict(t, classifier, classes), d); err == nil {
 		t.Error("the numbers of a regression calibrate predicted classes")
 	}

@@ -224,8 +224,7 @@ func TestPosteriorOfConstantTarget(t *testing.T) {
 	v := testkit.Must(posterior.Intervals(0.9))
 	for i := range queries.Len() {
 		if posterior.Modes == 0 || posterior.Noise[0] != 0 || posterior.Std.At(i, 0) != 0 ||
-			posterior.TruncationError != 0 || v.Lo.At(i, 0) != 7 ||
-			v.Hi.At(i, 0) != 7 {
+			posterior.TruncationError != 0 || v.Lo.At(i, 0) != 7 || v.Hi.At(i, 0) != 7 {
 			t.Fatalf("%d modes, noise %g, standard deviation %g ± %g, interval [%g, %g]; want [7, 7]", posterior.Modes,
 				posterior.Noise[0], posterior.Std.At(i, 0), posterior.TruncationError, v.Lo.At(i, 0), v.Hi.At(i, 0))
 		}

@@ -88,8 +88,7 @@ func TestProbabilities(t *testing.T) {
 			if math.Abs(calibration.Slope[j]-want.Slope[j]) > 1e-5*math.Abs(want.Slope[j]) ||
 				math.Abs(calibration.Offset[j]-want.Offset[j]) > 1e-5*(1+math.Abs(want.Offset[j])) {
 				t.Errorf("%d classes, column %d: %g, %g, want %g, %g", classes, j, calibration.Slope[j],
-					calibration.Offset[j],
-					want.Slope[j], want.Offset[j])
+					calibration.Offset[j], want.Slope[j], want.Offset[j])
 			}
 		}
 		p := predict(t, m, test)

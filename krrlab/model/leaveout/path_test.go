@@ -122,8 +122,7 @@ func TestPathCoverage(t *testing.T) {
 			}
 		}
 		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", problem.name, lambdas,
-			covered,
-			seeds, claimed, width, bias)
+			covered, seeds, claimed, width, bias)
 		for j, count := range covered {
 			if count < minCovered(seeds) {
 				t.Errorf("%s, λ = %g: %d of %d intervals cover, want %d", problem.name, lambdas[j], count, seeds,
