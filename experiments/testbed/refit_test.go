@@ -83,15 +83,15 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 					m.iterations[name] = median(0)
 				} else if len(ranks[40]) > 0 && len(ranks[10]) > 0 {
 					m.iterations[name] = math.Sqrt(median(40) * median(10))
-					m.iterations[name+" n/40"] = median(40)
+					m.iterations[name+" n/40"], m.iterations[name+" n/10"] = median(40), median(10)
 				}
 			}
 			lab := must(krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3}))
 			plan := must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 			v := plan.Pilot
 			m.IterationModel = cost.IterationModel{Kernel: p.Kernel, N: size, SampleSize: v.SampleSize, Lambda: lambda,
-				PilotResidual: v.Residual, LowRank: v.LowRank, MeanRowSum: v.MeanRowSum, LargestRowSum: v.LargestRowSum,
-				MaxDiagonal: 1}
+				PilotResidual: v.Residual, LowRank: v.LowRank, Decay: v.Decay, MeanRowSum: v.MeanRowSum,
+				LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}
 			list = append(list, m)
 			lab.Free()
 		}
@@ -102,13 +102,13 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 
 // gamma returns γ/λ, on which the rule depends.
 func (m *measurement) gamma() float64 {
-	r := float64(max(m.SampleSize, m.Rank()))
+	r := float64(max(m.SampleSize, m.DefaultRank()))
 	return min((float64(m.N)-r)*m.PilotResidual/r, m.LargestRowSum) / m.Lambda
 }
 
 // pivots returns the measured iterations with pivots and with the ridge that the rule chooses.
 func (m *measurement) pivots() float64 {
-	if _, lambdaP := m.Pivots(); lambdaP == m.Lambda {
+	if m.PivotRidge(m.DefaultRank()) == m.Lambda {
 		return m.iterations["rpcholesky"]
 	}
 	return m.iterations["rpcholesky lambda-p=10"]
@@ -147,7 +147,7 @@ func TestRefit(t *testing.T) {
 	}
 	for _, r := range []rule{
 		{"pivots", func(m *measurement) float64 { return 1 + m.gamma() }, (*measurement).pivots,
-			func(m *measurement) float64 { return m.PivotIterations() }},
+			func(m *measurement) float64 { return m.PivotIterations(m.DefaultRank()) }},
 		{"both", combined, bothIterations, combined},
 	} {
 		var x, y []float64
@@ -187,6 +187,7 @@ func TestRefit(t *testing.T) {
 				math.Exp(fit))
 		}
 	}
+	checkRanks(t, list)
 	loss := map[string]map[float64][]float64{"fitted": {}, "kept aside": {}} // logarithms of iterations ÷ least
 	for i := range list {
 		m := &list[i]
@@ -219,5 +220,36 @@ func TestRefit(t *testing.T) {
 		if code := stat.Mean(limits[-1], nil); code > best+0.03 {
 			t.Errorf("λ_p, %s: the code takes %.3f of the least, the best limit %.3f", part, math.Exp(code), math.Exp(best))
 		}
+	}
+}
+
+// checkRanks compares how many more iterations n/40 pivots take than n/10 with the prediction. The prediction must be
+// better than that by the fixed power of the rank that fits best.
+func checkRanks(t *testing.T, list []measurement) {
+	var predicted, measured []float64 // logarithms of the iterations with n/40 pivots ÷ those with n/10
+	for i := range list {
+		m := &list[i]
+		name := "rpcholesky lambda-p=10"
+		if m.PivotRidge(m.DefaultRank()) == m.Lambda {
+			name = "rpcholesky"
+		}
+		few, many := m.iterations[name+" n/40"], m.iterations[name+" n/10"]
+		if math.IsInf(few, 1) || many > 0.8*m.iterations["none"] {
+			continue
+		}
+		ratio := m.PivotIterations(m.N/40) / m.PivotIterations(m.N/10)
+		predicted, measured = append(predicted, math.Log(ratio)), append(measured, math.Log(few/many))
+		t.Logf("%-34s %-10s n/40 pivots take %.2f times the iterations of n/10, predicted %.2f", m.name, m.part(), few/many,
+			ratio)
+	}
+	var meanSquare float64
+	for i, v := range measured {
+		meanSquare += math.Pow(v-predicted[i], 2) / float64(len(measured))
+	}
+	rms, rmsOfPower := math.Sqrt(meanSquare), stat.PopStdDev(measured, nil)
+	t.Logf("iterations by rank: a factor of %.2f off (RMS) on %d, by a fixed power %.2f", math.Exp(rms), len(measured),
+		math.Exp(rmsOfPower))
+	if rms >= rmsOfPower {
+		t.Errorf("iterations by rank: a factor of %.2f off, by a fixed power %.2f", math.Exp(rms), math.Exp(rmsOfPower))
 	}
 }

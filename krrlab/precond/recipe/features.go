@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -102,7 +103,7 @@ func (f Features) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 
 // Iterations implements cost.IterationPredictor.
 func (f Features) Iterations(model *cost.IterationModel) float64 {
-	return featureIterationFactor * model.PivotIterations()
+	return featureIterationFactor * model.PivotIterations(cmp.Or(f.S, model.Rank()))
 }
 
 func init() {

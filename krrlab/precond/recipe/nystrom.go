@@ -105,7 +105,9 @@ func (n Nystrom) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 }
 
 // Iterations implements cost.IterationPredictor.
-func (Nystrom) Iterations(model *cost.IterationModel) float64 { return model.PivotIterations() }
+func (n Nystrom) Iterations(model *cost.IterationModel) float64 {
+	return model.PivotIterations(cmp.Or(n.S, model.Rank()))
+}
 
 func init() {
 	stage.RegisterBuiltIn(stage.Kind{Name: "nystrom", Zero: Nystrom{}, Title: "Nyström landmarks", Label: "Nyström",

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -52,16 +53,22 @@ func (r RPCholesky) Cost(m *cost.Model, _ gram.Storage) cost.PrecondCost {
 }
 
 // Iterations implements cost.IterationPredictor.
-func (RPCholesky) Iterations(model *cost.IterationModel) float64 { return model.PivotIterations() }
+func (r RPCholesky) Iterations(model *cost.IterationModel) float64 {
+	return model.PivotIterations(cmp.Or(r.S, model.Rank()))
+}
 
-// Propose implements cost.Proposer. By default it proposes the pivots of cost.IterationModel.Pivots, and to end the
-// factor where its residual is λ.
+// Propose implements cost.Proposer. It proposes the fastest of the ranks of cost.IterationModel.RankCandidates. Unless
+// the caller requested a rank, the factor ends where its residual is λ.
 func (RPCholesky) Propose(model *cost.IterationModel) []stage.Preconditioner {
-	proposal := RPCholesky{}
-	if proposal.S, proposal.LambdaP = model.Pivots(); model.S == 0 {
-		proposal.Residual = model.Lambda
+	var proposals []stage.Preconditioner
+	for _, rank := range model.RankCandidates() {
+		proposal := RPCholesky{S: rank, LambdaP: model.PivotRidge(rank)}
+		if model.S == 0 {
+			proposal.Residual = model.Lambda
+		}
+		proposals = append(proposals, proposal)
 	}
-	return []stage.Preconditioner{proposal}
+	return []stage.Preconditioner{model.Fastest(proposals...)}
 }
 
 func init() {

@@ -153,8 +153,8 @@ const (
 	defaultGuess     = 30  // guess if the mean row sum is unknown
 	sparseIterations = 1.1 // iterations without F, in units of (1+k(x,x)/λ)^⅛·√(1 + mean row sum)
 
-	// These predict the iterations with F of half the default rank and the fewest neighbors. Let p be the prediction
-	// with pivots alone, and ρ the mean row sum. Neighbors save iterations in a narrow kernel, where the prediction is
+	// These predict the iterations with F and the fewest neighbors. Let p be the prediction with twice the pivots and
+	// no neighbors, and ρ the mean row sum. Neighbors save iterations in a narrow kernel, where the prediction is
 	// p·((1+ρ)/narrowRowSum)^narrowExponent. They replace the other half of the pivots up to a row sum of wideRowSum,
 	// and only a part of them in a wider kernel, where the prediction is p·((1+ρ)/wideRowSum)^wideExponent. A larger
 	// narrowRowSum, wideRowSum or narrowExponent predicts fewer iterations, a larger wideExponent more. Those of narrow
@@ -221,7 +221,7 @@ func (v Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 // Iterations implements cost.IterationPredictor.
 func (v Vecchia) Iterations(model *cost.IterationModel) float64 {
 	if v.S > 0 {
-		return model.PivotIterations() * min(1, math.Pow((1+model.MeanRowSum)/narrowRowSum, narrowExponent)) *
+		return model.PivotIterations(2*v.S) * min(1, math.Pow((1+model.MeanRowSum)/narrowRowSum, narrowExponent)) *
 			max(1, math.Pow((1+model.MeanRowSum)/wideRowSum, wideExponent))
 	}
 	return sparseIterations * math.Pow(1+model.MaxDiagonal/model.Lambda, 0.125) * math.Sqrt(1+model.MeanRowSum)

@@ -3,6 +3,7 @@ package cost
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -21,12 +22,18 @@ type IterationModel struct {
 	LambdaP float64 // ridge λ_p of M = FFᵀ+λ_pI
 	// PilotResidual is the mean over the points of the diagonal entry of K−FFᵀ if F has SampleSize pivots.
 	PilotResidual float64
+	// Decay estimates how that mean decreases with the number r of pivots: in proportion to r^−Decay. It is 0 if it is
+	// not known, or if the mean does not decrease.
+	Decay float64
 	// LowRank is the number r of random pivots with which tr(K−FFᵀ) is expected to be at most rλ, according to the
 	// pilot sample; 0 if it is not known to be below n.
 	LowRank       int
 	MeanRowSum    float64 // estimated mean over the rows i of Σ_{j≠i}|k(x_i, x_j)|
 	LargestRowSum float64 // estimated maximum over the rows i of Σ_j|k(x_i, x_j)|
 	MaxDiagonal   float64 // largest k(x, x)
+	// TrainingSeconds predicts the seconds of a fit with a preconditioner, +Inf if the fit needs too much memory. It is
+	// nil if the costs of the problem are not known.
+	TrainingSeconds func(stage.Preconditioner) float64
 }
 
 // IterationPredictor is a Preconditioner whose iterations can be predicted by a rule of thumb.
@@ -59,38 +66,70 @@ const (
 	sameRidge = 100
 )
 
-// Rank returns the requested rank, or else n/20, but at most 12,000.
-func (m *IterationModel) Rank() int {
-	if m.S > 0 {
-		return min(m.S, maxRank)
-	}
+// rankFactors are the ranks that RankCandidates returns, in units of the default rank. The default comes first.
+var rankFactors = [...]float64{1, 0.5, math.Sqrt2 / 2, math.Sqrt2, 2}
+
+// DefaultRank returns n/20, but at most 12,000.
+func (m *IterationModel) DefaultRank() int {
 	return min(max(1, int(defaultRankShare*float64(m.N))), maxRank)
 }
 
-// Pivots returns the rank and λ_p of M = FFᵀ+λ_pI with random pivots. The rank is the requested one, or else Rank, or
-// LowRank if that is less, as more pivots would save few iterations. λ_p is the requested one, or else λ if γ is small,
-// and 10λ otherwise (sameRidge).
-func (m *IterationModel) Pivots() (rank int, lambdaP float64) {
-	rank, lambdaP = m.Rank(), m.Lambda
-	if m.S == 0 && m.LowRank > 0 {
-		rank = min(rank, m.LowRank)
+// Rank returns the requested rank, but at most 12,000, or else DefaultRank.
+func (m *IterationModel) Rank() int { return min(cmp.Or(m.S, m.DefaultRank()), maxRank) }
+
+// RankCandidates returns the ranks to choose among: the requested one, or else DefaultRank and four others from half to
+// twice that. They are at most LowRank, as more pivots would save few iterations.
+func (m *IterationModel) RankCandidates() (ranks []int) {
+	if m.S > 0 {
+		return []int{m.Rank()}
 	}
-	if m.gamma() > sameRidge*m.Lambda {
-		lambdaP *= 10
+	largest := min(m.N, maxRank, cmp.Or(m.LowRank, maxRank))
+	for _, factor := range rankFactors {
+		rank := min(max(1, int(factor*float64(m.DefaultRank()))), largest)
+		if !slices.Contains(ranks, rank) {
+			ranks = append(ranks, rank)
+		}
 	}
-	return rank, cmp.Or(m.LambdaP, lambdaP)
+	return ranks
 }
 
-// gamma returns γ = min((n−r)·PilotResidual/r, LargestRowSum) with r = max(Rank, SampleSize), an estimate of
-// tr(K−FFᵀ)/r for a factor F with r pivots. For r > SampleSize the estimate is too large, because the residual of a
-// point decreases with r.
-func (m *IterationModel) gamma() float64 {
-	r := float64(max(m.SampleSize, m.Rank()))
-	return min((float64(m.N)-r)*m.PilotResidual/r, m.LargestRowSum)
+// Fastest returns the preconditioner with the least TrainingSeconds, the first one of equals. If the costs are not
+// known, it returns the first preconditioner.
+func (m *IterationModel) Fastest(preconditioners ...stage.Preconditioner) stage.Preconditioner {
+	if m.TrainingSeconds == nil {
+		return preconditioners[0]
+	}
+	return slices.MinFunc(preconditioners, func(a, b stage.Preconditioner) int {
+		return cmp.Compare(m.TrainingSeconds(a), m.TrainingSeconds(b))
+	})
 }
 
-// PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has n/20 random pivots and
-// λ_p = 10λ: 12·(1+γ/λ)^¼. With the ridge γ (see gamma), K has about n/20 effective degrees of freedom.
-func (m *IterationModel) PivotIterations() float64 {
-	return pivotFactor * math.Pow(1+m.gamma()/m.Lambda, 0.25)
+// PivotRidge returns λ_p of M = FFᵀ+λ_pI for a factor F with the given number of random pivots: the requested λ_p, or
+// else λ if γ is small, and 10λ otherwise (sameRidge).
+func (m *IterationModel) PivotRidge(rank int) float64 {
+	if m.LambdaP == 0 && m.gamma(rank) > sameRidge*m.Lambda {
+		return 10 * m.Lambda
+	}
+	return cmp.Or(m.LambdaP, m.Lambda)
+}
+
+// gamma returns γ, an estimate of tr(K−FFᵀ)/r for a factor F with the given number r of pivots, and at most
+// LargestRowSum. For r = DefaultRank it is (n−r)·PilotResidual/r, with SampleSize for r if that is more. If DefaultRank
+// is more than SampleSize, the estimate is too large, because the residual of a point decreases with r.
+//
+// For another r, γ is multiplied by (DefaultRank/r)^q, so that the predicted iterations are in proportion to r^(−q/4) if
+// λ is small. In the kept testbed, where ranks are n/40 and n/10, iterations decrease about as r^−((1+Decay)/2), at most
+// as r^−1, and hardly at all if Decay is close to 0, as for COVTYPE (experiments/testbed, TestRefit).
+func (m *IterationModel) gamma(rank int) float64 {
+	r := float64(max(m.SampleSize, m.DefaultRank()))
+	q := min(12*m.Decay, 2+2*m.Decay, 4)
+	change := math.Pow(float64(m.DefaultRank())/float64(max(1, rank)), q)
+	return min((float64(m.N)-r)*m.PilotResidual/r*change, m.LargestRowSum)
+}
+
+// PivotIterations returns the predicted iterations to τ = 10⁻³ with M = FFᵀ+λ_pI, where F has the given number of
+// random pivots and λ_p is PivotRidge: 12·(1+γ/λ)^¼. With n/20 pivots and the ridge γ (see gamma), K has about n/20
+// effective degrees of freedom.
+func (m *IterationModel) PivotIterations(rank int) float64 {
+	return pivotFactor * math.Pow(1+m.gamma(rank)/m.Lambda, 0.25)
 }

@@ -51,7 +51,7 @@ func chooseByPilot(ctx context.Context, t *Task, pilot *Pilot, rates cost.Rates)
 			K: &pilot.choice, ErrorKnown: t.Comm.Size() == 1},
 		iterationModel: cost.IterationModel{Kernel: t.Kernel, N: t.N, SampleSize: pilot.SampleSize, Lambda: t.Lambda,
 			S: t.Fixed.S, LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
-			MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}
+			Decay: pilot.Decay, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
@@ -138,25 +138,31 @@ func (m *model) sortKey(c *cost.Candidate) float64 {
 	return c.Seconds.Training()
 }
 
-// candidates lists the candidates that respect the choices in Task.Fixed, with predicted costs. For each iterative
-// method it tries the storages of kernelStorages in order and keeps the first one that fits into memory, or the last
-// one, as a refused candidate. Automatic storage in 16 bits is skipped for a preconditioner that reads entries of K.
+// chooseStorage predicts the costs of an iterative method with the first of the given storages that fits into memory, or
+// with the last one, as a refused candidate. Automatic storage in 16 bits is skipped for a preconditioner that reads
+// entries of K.
+func (m *model) chooseStorage(c *cost.Candidate, storages []gram.Storage) {
+	_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner)
+	for _, c.Storage = range storages {
+		autoFixed16 := c.Storage == gram.Fixed16 && m.Fixed.Storage == gram.Auto
+		if m.predict(c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
+			return
+		}
+	}
+}
+
+// candidates lists the candidates that respect the choices in Task.Fixed, with predicted costs. Iterative methods have
+// one of the storages of kernelStorages (chooseStorage).
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
 	fixed, storages := m.Fixed, m.kernelStorages(ctx)
 	addIfAllowed := func(c cost.Candidate) {
 		if fixed.Solver != "" && fixed.Solver != c.Solver {
 			return
 		}
-		allowed := storages
 		if c.Solver == cost.Direct {
-			allowed = []gram.Storage{c.Storage}
-		}
-		_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner) // M is computed from entries of K
-		for _, c.Storage = range allowed {
-			autoFixed16 := c.Storage == gram.Fixed16 && fixed.Storage == gram.Auto
-			if m.predict(&c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
-				break
-			}
+			m.predict(&c)
+		} else {
+			m.chooseStorage(&c, storages)
 		}
 		list = append(list, &c)
 	}
@@ -175,6 +181,11 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 			addIfAllowed(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
 		}
 		addIfAllowed(cost.Candidate{Solver: plainSolver, Precond: cost.None})
+	}
+	m.iterationModel.TrainingSeconds = func(p stage.Preconditioner) float64 {
+		c := cost.Candidate{Solver: precondSolver, Preconditioner: p}
+		m.chooseStorage(&c, storages)
+		return m.sortKey(&c)
 	}
 	proposed, err := m.proposals()
 	for _, p := range proposed {
@@ -253,7 +264,7 @@ func (m *model) directStorages() (list []gram.Storage) {
 // because each of r large eigenvalues takes one iteration.
 func (m *model) predictIterations(c *cost.Candidate) float64 {
 	tolFactor, pivotIterations := math.Log(2/cmp.Or(m.ExpectedTol, m.Tol))/math.Log(2000),
-		m.iterationModel.PivotIterations()
+		m.iterationModel.PivotIterations(m.iterationModel.Rank())
 	iterations := min(math.Log(2000)/2*math.Sqrt(1+m.LargestRowSum/m.Lambda),
 		float64(m.SampleSize)/tolFactor+pivotIterations)
 	if p, ok := c.Preconditioner.(cost.IterationPredictor); ok {
