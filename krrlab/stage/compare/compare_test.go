@@ -25,9 +25,10 @@ import (
 const n, lambda = 300, 0.01
 
 // newLab returns a lab for a regression of n points whose K is stored in float64.
-func newLab(c krrlab.Config) *krrlab.Lab {
-	c.Kernel, c.Lambda, c.Solver, c.Storage = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG, gram.Float64
-	return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), c))
+func newLab(config krrlab.Config) *krrlab.Lab {
+	config.Kernel, config.Lambda, config.Solver, config.Storage = kernel.Gaussian{Sigma: 1.5}, lambda, krrlab.PCG,
+		gram.Float64
+	return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 4, 0.1, 1), config))
 }
 
 // identity is the preconditioner M = I of the given order. It has no method except those that apply M⁻¹.
@@ -51,22 +52,22 @@ func (m sampledIdentity) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Strea
 // processes, or if its samples have another covariance than M, and that the other preconditioners keep their results.
 func TestFailingSamples(t *testing.T) {
 	for name, c := range map[string]struct {
-		normalTo func(dst *mat.Dense) error
-		want     string
+		normalTo   func(dst *mat.Dense) error
+		wantReason string
 	}{
 		"no sample": {func(*mat.Dense) error { return errors.New("no draws") }, "no draws"},
 		"covariance 4I": {func(dst *mat.Dense) error {
 			for i := range n {
-				dst.Set(i, 0, float64(i%2*4-2)) // ±2: xᵀx = 4n, while n is typical of N(0, I)
+				dst.Set(i, 0, float64(i%2*4-2)) // ±2, so that xᵀx = 4n; for N(0, I) its mean is n
 			}
 			return nil
 		}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
 	} {
-		r := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{},
+		result := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{},
 			krrlab.Given{M: sampledIdentity{identity(n), c.normalTo}, Name: name}, krrlab.Nystrom{S: 30}))
-		for _, row := range r.Rows {
+		for _, row := range result.Rows {
 			if row.Name == name {
-				testkit.Contains(t, row.FailureReason, c.want)
+				testkit.Contains(t, row.FailureReason, c.wantReason)
 			} else if row.FailureReason != "" || row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1) {
 				t.Errorf("%s: the row %s has %d steps, κ = %v and the failure %q", name, row.Name, row.Steps, row.Kappa,
 					row.FailureReason)
@@ -77,17 +78,17 @@ func TestFailingSamples(t *testing.T) {
 
 // TestSameNames checks that entries of the same name have rows and lines of their own.
 func TestSameNames(t *testing.T) {
-	r := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
+	result := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{Steps: -1, Seeds: 2},
 		krrlab.Nystrom{S: 30}, krrlab.Nystrom{S: 60}))
-	text := r.String()
-	for _, row := range r.Rows[1:] {
+	text := result.String()
+	for _, row := range result.Rows[1:] {
 		if !strings.Contains(text, "\n"+row.Name+" ") || (row.S == 60) != strings.HasSuffix(row.Name, " (2)") {
 			t.Errorf("%s, %d features:\n%s", row.Name, row.S, text)
 		}
 	}
 }
 
-// TestInvalidEntries checks that each invalid entry is refused by an error of one line.
+// TestInvalidEntries checks that each text of an invalid entry is refused by an error of one line.
 func TestInvalidEntries(t *testing.T) {
 	for _, text := range []string{"", "nope", "nystrom s=3", "nystrom features", "nystrom features=0",
 		"vecchia lambda-p=1", "features sketch=x", "nystrom features=20 features=30", "nystrom precond=none"} {
@@ -98,14 +99,14 @@ func TestInvalidEntries(t *testing.T) {
 	}
 }
 
-// TestGroupsOnRanks checks that two ranks whose memory requires two groups of preconditioners have the residuals of a
-// single process with enough memory.
+// TestGroupsOnRanks checks that two ranks whose memory requires two groups of preconditioners compute the same
+// residuals as a single process with enough memory.
 func TestGroupsOnRanks(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(2) // the scratch memory of tiles grows with the number of threads
-	o := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
-	single := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), o))
-	for i, row := range compareOnTwoRanks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, o)[0].Rows {
+	accel.SetThreads(2) // The scratch memory of tiles grows with the number of threads.
+	options := krrlab.CompareOptions{Steps: 20, With: stage.Entries{{Text: "nystrom features=40"}}}
+	single := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), options))
+	for i, row := range compareOnTwoRanks(t, krrlab.Config{Memory: 500_000, Precond: krrlab.None{}}, options)[0].Rows {
 		if row.FailureReason != "" || !reflect.DeepEqual(row.Residuals, single.Rows[i].Residuals) {
 			t.Errorf("%s differs on ranks of little memory: %s", row.Name, row.FailureReason)
 		}
@@ -113,16 +114,16 @@ func TestGroupsOnRanks(t *testing.T) {
 }
 
 // compareOnTwoRanks returns the result of each of two ranks.
-func compareOnTwoRanks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [2]*krrlab.Compare {
+func compareOnTwoRanks(t *testing.T, config krrlab.Config, options krrlab.CompareOptions) [2]*krrlab.Compare {
 	t.Helper()
 	var results [2]*krrlab.Compare
 	done := make(chan error, 2)
-	for i, group := range comm.Local(2, 10*time.Second) {
+	for rank, communicator := range comm.Local(2, 10*time.Second) {
 		go func() {
-			c := c
-			c.Comm = group
+			config := config
+			config.Comm = communicator
 			var err error
-			results[i], err = newLab(c).Compare(t.Context(), o)
+			results[rank], err = newLab(config).Compare(t.Context(), options)
 			done <- err
 		}()
 	}
@@ -133,12 +134,12 @@ func compareOnTwoRanks(t *testing.T, c krrlab.Config, o krrlab.CompareOptions) [
 // TestSeedOfDraw checks that the second draw of an entry (draw 1) has the random numbers of the next seed, and the
 // first one has others.
 func TestSeedOfDraw(t *testing.T) {
-	o := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
+	options := krrlab.CompareOptions{Steps: -1, Seeds: 2, With: stage.Entries{{Text: "features features=50"},
 		{Text: "vecchia features=10 neighbors=5"}}}
-	twoDraws := testkit.Must(newLab(krrlab.Config{Seed: 3}).Compare(t.Context(), o))
-	o.Seeds = 1
-	next := testkit.Must(newLab(krrlab.Config{Seed: 4}).Compare(t.Context(), o))
-	for i, row := range next.Rows[1:] {
+	twoDraws := testkit.Must(newLab(krrlab.Config{Seed: 3}).Compare(t.Context(), options))
+	options.Seeds = 1
+	nextSeed := testkit.Must(newLab(krrlab.Config{Seed: 4}).Compare(t.Context(), options))
+	for i, row := range nextSeed.Rows[1:] {
 		if first, second := twoDraws.Rows[1+2*i], twoDraws.Rows[2+2*i]; second.Draw != 1 ||
 			!reflect.DeepEqual(second.Residuals, row.Residuals) || reflect.DeepEqual(first.Residuals, row.Residuals) {
 			t.Errorf("%s: draw %d differs from that of the next seed", row.Name, second.Draw)

@@ -14,7 +14,6 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/kernel/gram"
-
 	"github.com/krrlab/lab/krrlab/krylov/estimate"
 	"github.com/krrlab/lab/krrlab/krylov/pencil"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -44,23 +43,23 @@ func TestEvidence(t *testing.T) {
 			if !chol.Factorize(exactMatrix(t, lab)) {
 				t.Fatal("A is not definite")
 			}
-			var x mat.VecDense
+			var coefficients mat.VecDense
 			y := lab.Targets().ColView(0)
-			testkit.OK(t, chol.SolveVecTo(&x, y))
+			testkit.OK(t, chol.SolveVecTo(&coefficients, y))
 			wantLogDet := chol.LogDet()
-			wantLikelihood := mat.Dot(y, &x) + wantLogDet + n*math.Log(2*math.Pi)
+			wantLikelihood := mat.Dot(y, &coefficients) + wantLogDet + n*math.Log(2*math.Pi)
 			count := func(name string, logDet, likelihood *estimate.Interval) {
 				if intervals[name]++; !logDet.Contains(wantLogDet) || !likelihood.Contains(wantLikelihood) {
 					misses[name]++
 				}
 				widths[name] += logDet.Hi - logDet.Lo
 			}
-			r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: c.probes, Steps: 60,
+			result := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: c.probes, Steps: 60,
 				Confidence: c.confidence, MaxExactN: -1, Width: 0.5, With: stage.Entries{
 					{Text: "features features=60"}, {Text: "nystrom features=40 lambda-p=0.2"},
 					{Text: "rpcholesky features=40 spectral=true"}, {Text: "vecchia features=20 neighbors=10"}}},
 				krrlab.Given{M: identity(n), Name: "given"}))
-			for _, row := range r.Rows {
+			for _, row := range result.Rows {
 				logDet, likelihood := row.LogDetA, row.Likelihood
 				if row.Name == "given" {
 					if logDet != nil || likelihood != nil {
@@ -75,33 +74,33 @@ func TestEvidence(t *testing.T) {
 				if logDet == nil || likelihood == nil || logDet.Confidence != c.confidence {
 					t.Fatalf("%s: %v, %v, %s", row.Name, logDet, likelihood, row.FailureReason)
 				}
-				for _, e := range []*estimate.Interval{logDet, likelihood} {
-					if !(e.Lo <= e.Value && e.Value <= e.Hi) {
-						t.Errorf("%s: value %g outside of [%g, %g]", row.Name, e.Value, e.Lo, e.Hi)
+				for _, interval := range []*estimate.Interval{logDet, likelihood} {
+					if !(interval.Lo <= interval.Value && interval.Value <= interval.Hi) {
+						t.Errorf("%s: value %g outside of [%g, %g]", row.Name, interval.Value, interval.Lo, interval.Hi)
 					}
 				}
 				count(row.Name, logDet, likelihood)
 			}
 
-			var best *pencil.Row // with the narrowest estimate
-			for i := range r.Rows {
-				if e := r.Rows[i].LogDetEstimate; e != nil && (best == nil ||
-					e.RelativeWidth() < best.LogDetEstimate.RelativeWidth()) {
-					best = &r.Rows[i]
+			var best *pencil.Row // row with the narrowest estimate of ln det A
+			for i := range result.Rows {
+				if interval := result.Rows[i].LogDetEstimate; interval != nil && (best == nil ||
+					interval.RelativeWidth() < best.LogDetEstimate.RelativeWidth()) {
+					best = &result.Rows[i]
 				}
 			}
 			if (best == nil) != (c.probes == 1) { // Student's t needs at least two processes
 				t.Fatalf("%d processes, an estimate by %v", c.probes, best)
 			}
 			if best != nil {
-				d := best.LogDetEstimate
-				count("estimate", d, best.LikelihoodEstimate)
-				ratios += (d.Hi - d.Lo) / (best.LogDetA.Hi - best.LogDetA.Lo)
-				testkit.Contains(t, r.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by",
+				logDet := best.LogDetEstimate
+				count("estimate", logDet, best.LikelihoodEstimate)
+				ratios += (logDet.Hi - logDet.Lo) / (best.LogDetA.Hi - best.LogDetA.Lo)
+				testkit.Contains(t, result.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by",
 					c.probes))
 			}
 			if seed == 0 {
-				testkit.Contains(t, r.String(), "ln det(K+λI)", "−2 ln p(y) = ", "proved by")
+				testkit.Contains(t, result.String(), "ln det(K+λI)", "−2 ln p(y) = ", "proved by")
 			}
 		}
 		t.Logf("%v, %d processes: %d estimates, on average %.3g times as wide as the proved intervals", c.storage,
@@ -114,9 +113,9 @@ func TestEvidence(t *testing.T) {
 				misses[name], runs, widths[name]/float64(runs))
 			// The number of misses is stochastically at most Binomial(runs, 1−confidence). The test fails if so many
 			// misses have a probability below 1e-4.
-			law := distuv.Binomial{N: float64(runs), P: 1 - c.confidence}
-			if m := misses[name]; m > 0 && 1-law.CDF(float64(m)-1) < 1e-4 {
-				t.Errorf("%s missed %d of %d, at %g", name, m, runs, c.confidence)
+			missDistribution := distuv.Binomial{N: float64(runs), P: 1 - c.confidence}
+			if missCount := misses[name]; missCount > 0 && 1-missDistribution.CDF(float64(missCount)-1) < 1e-4 {
+				t.Errorf("%s missed %d of %d, at %g", name, missCount, runs, c.confidence)
 			}
 		}
 	}
@@ -135,26 +134,28 @@ func exactMatrix(t *testing.T, lab *krrlab.Lab) *mat.SymDense {
 // y: the targets of the lab are W^½y.
 func TestLikelihoodOfWeights(t *testing.T) {
 	const n, lambda = 80, 0.05
-	d := datasets.SyntheticRegression(n, 2, 0.3, 3)
+	data := datasets.SyntheticRegression(n, 2, 0.3, 3)
 	for i := range n {
-		d.Weights = append(d.Weights, 0.1+float64(i%7))
+		data.Weights = append(data.Weights, 0.1+float64(i%7))
 	}
 	gauss := kernel.Gaussian{Sigma: 1.5}
-	lab := testkit.Must(krrlab.New(d, krrlab.Config{Kernel: gauss, Lambda: lambda, Storage: gram.Float64}))
-	a, y := testkit.KernelMatrix(gauss, d.X), mat.NewVecDense(n, nil)
-	for i, w := range d.Weights {
-		y.SetVec(i, lab.Targets().At(i, 0)/math.Sqrt(w))
-		a.SetSym(i, i, 1+lambda/w)
+	lab := testkit.Must(krrlab.New(data, krrlab.Config{Kernel: gauss, Lambda: lambda, Storage: gram.Float64}))
+	a, y := testkit.KernelMatrix(gauss, data.X), mat.NewVecDense(n, nil)
+	for i, weight := range data.Weights {
+		y.SetVec(i, lab.Targets().At(i, 0)/math.Sqrt(weight))
+		a.SetSym(i, i, 1+lambda/weight)
 	}
 	var chol mat.Cholesky
-	var c mat.VecDense
-	if !chol.Factorize(a) || chol.SolveVecTo(&c, y) != nil {
+	var coefficients mat.VecDense
+	if !chol.Factorize(a) || chol.SolveVecTo(&coefficients, y) != nil {
 		t.Fatal("K+λW⁻¹ is not definite")
 	}
-	want := mat.Dot(y, &c) + chol.LogDet() + n*math.Log(2*math.Pi)
-	r := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Confidence: 0.999,
+	want := mat.Dot(y, &coefficients) + chol.LogDet() + n*math.Log(2*math.Pi)
+	result := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Confidence: 0.999,
 		With: stage.Entries{{Text: "rpcholesky features=40"}}}))
-	if l := r.Rows[0].Likelihood; l == nil || !l.Contains(want) || l.RelativeWidth() > 6 { // and is not trivially wide
-		t.Errorf("−2 ln p(y) is %v, want %g", l, want)
+	// The interval must contain the value, and not be trivially wide.
+	if likelihood := result.Rows[0].Likelihood; likelihood == nil || !likelihood.Contains(want) ||
+		likelihood.RelativeWidth() > 6 {
+		t.Errorf("−2 ln p(y) is %v, want %g", likelihood, want)
 	}
 }

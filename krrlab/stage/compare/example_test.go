@@ -31,12 +31,12 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	r, err := lab.Compare(context.Background(), krrlab.CompareOptions{},
+	result, err := lab.Compare(context.Background(), krrlab.CompareOptions{},
 		krrlab.Given{M: jacobi{1000, 1.1}, Name: "Jacobi"}, krrlab.RPCholesky{S: 200, LambdaP: 1})
 	if err != nil {
 		panic(err)
 	}
-	for _, row := range r.Rows {
+	for _, row := range result.Rows {
 		fmt.Println(row.Name, row.Status, *row.Iterations > 50)
 	}
 	// Output:

@@ -12,9 +12,9 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Plot draws, for the median draw of each preconditioner, the residuals against iterations and against the seconds of a
-// solve with it alone, the bounds of the error against these seconds, and the spectrum of M⁻¹A. With Options.Against it
-// draws only the iterations of all draws against the rank or the bytes.
+// Plot draws four panels for the median draw of each preconditioner: the residuals against iterations, the residuals
+// against the seconds of a solve with this preconditioner alone, the bounds of the error against these seconds, and the
+// spectrum of M⁻¹A. With Options.Against the figure has only the iterations of all draws against the rank or the bytes.
 func (r *Result) Plot() *plots.Figure {
 	if r.Against != "" {
 		return r.plotAgainst()
@@ -52,15 +52,15 @@ func (r *Result) Plot() *plots.Figure {
 	if identity != nil && r.totalSeconds(identity) < 2*minBuild {
 		minBuild = r.soloSeconds(identity, 1)
 	}
-	for _, f := range []*plots.Figure{time, bounds} {
-		f.X = plots.Axis{Label: "seconds alone, with M, without K", Log: maxSeconds > 10*minBuild,
+	for _, figure := range []*plots.Figure{time, bounds} {
+		figure.X = plots.Axis{Label: "seconds alone, with M, without K", Log: maxSeconds > 10*minBuild,
 			Min: minBuild, Max: math.NaN()}
 	}
-	panels = slices.DeleteFunc(panels, func(f *plots.Figure) bool { return len(f.Series) == 0 })
-	f := plots.Grid(r.plotTitle(), 1, panels...)
-	f.Caption = fmt.Sprintf("Conjugate gradients with each preconditioner, in the draw with the median number of "+
+	panels = slices.DeleteFunc(panels, func(figure *plots.Figure) bool { return len(figure.Series) == 0 })
+	figure := plots.Grid(r.plotTitle(), 1, panels...)
+	figure.Caption = fmt.Sprintf("Conjugate gradients with each preconditioner, in the draw with the median number of "+
 		"iterations. Seconds are those of making M and of iterations with all t = %d right-hand sides.", r.T)
-	return f
+	return figure
 }
 
 // panelSeries returns the series of a row in the panels of Plot: the residuals against iterations and seconds, the
@@ -69,16 +69,16 @@ func (r *Result) panelSeries(row *pencil.Row) (series [4]plots.Series) {
 	for i := range series {
 		series[i].Name = stage.FigureLabel(row.Name)
 	}
-	for k, v := range row.Residuals {
-		s := r.soloSeconds(row, k)
-		series[0].Add(float64(k), v)
-		series[1].Add(s, v)
+	for iteration, residual := range row.Residuals {
+		seconds := r.soloSeconds(row, iteration)
+		series[0].Add(float64(iteration), residual)
+		series[1].Add(seconds, residual)
 		if row.ErrorBounds != nil {
-			series[2].Add(s, row.ErrorBounds[k])
+			series[2].Add(seconds, row.ErrorBounds[iteration])
 		}
 	}
 	series[3].Style = plots.Steps
-	var share float64 // of the eigenvalues up to theta
+	var share float64 // share of the eigenvalues up to theta
 	for i, theta := range row.Nodes {
 		if share += row.NodeWeight(i); share > 0 {
 			series[3].Add(theta, share)
@@ -92,13 +92,13 @@ func (r *Result) plotTitle() string {
 	return fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda)
 }
 
-// plotAgainst draws the iterations of the draws that reached r.To, against rank or bytes. Names that differ only in the
-// rank belong to one series.
+// plotAgainst plots the iterations of all draws that reached the residual r.To against rank or bytes. Names that differ
+// only in the rank belong to one series.
 func (r *Result) plotAgainst() *plots.Figure {
-	f := &plots.Figure{Title: r.plotTitle(), X: plots.Axis{Label: "rank", Log: true},
+	figure := &plots.Figure{Title: r.plotTitle(), X: plots.Axis{Label: "rank", Log: true},
 		Y: plots.Axis{Label: fmt.Sprintf("iterations to %.0e", r.To), Log: true}}
 	if r.Against == "bytes" {
-		f.X.Label = "bytes of K and M"
+		figure.X.Label = "bytes of K and M"
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -112,7 +112,7 @@ func (r *Result) plotAgainst() *plots.Figure {
 		name := strings.Join(slices.DeleteFunc(strings.Fields(row.Name), func(word string) bool {
 			return strings.HasPrefix(word, "features=") || strings.HasPrefix(word, "(")
 		}), " ")
-		f.SeriesNamed(stage.FigureLabel(name), plots.Points).Add(x, float64(max(*row.Iterations, 1)))
+		figure.SeriesNamed(stage.FigureLabel(name), plots.Points).Add(x, float64(max(*row.Iterations, 1)))
 	}
-	return f
+	return figure
 }

@@ -25,13 +25,13 @@ func TestPlotAgainst(t *testing.T) {
 		return pencil.Row{Name: name, S: s, Cost: pencil.Cost{Bytes: int64(s)},
 			Iteration: pencil.Iteration{Iterations: &iterations, Status: pcg.Converged}}
 	}
-	r := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000,
+	result := &Result{Header: stage.Header{Kernel: kernel.Spec{Name: "gaussian", Sigma: 1}}, KBytes: 1000,
 		Rows: []pencil.Row{
 			row("none", 0, 99), row("nystrom features=10 form=u", 10, 20), row("nystrom features=40 form=u", 40, 5),
 			row("b", 10, 7), row("b (2)", 20, 6)}}
-	failed, slow := row("b", 30, 1), row("b", 40, 1)
-	failed.FailureReason, slow.Status = "M", pcg.MaxIterations
-	r.Rows = append(r.Rows, failed, slow)
+	failed, unconverged := row("b", 30, 1), row("b", 40, 1)
+	failed.FailureReason, unconverged.Status = "M", pcg.MaxIterations
+	result.Rows = append(result.Rows, failed, unconverged)
 	for _, c := range []struct {
 		against string
 		want    []plots.Series
@@ -42,12 +42,12 @@ func TestPlotAgainst(t *testing.T) {
 			{Name: "Nyström, form = u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
 			{Name: "b", X: []float64{1010, 1020}, Y: []float64{7, 6}}}},
 	} {
-		r.Against = c.against
+		result.Against = c.against
 		for i := range c.want {
 			c.want[i].Style = plots.Points
 		}
-		if f := r.Plot(); !reflect.DeepEqual(f.Series, c.want) {
-			t.Errorf("series against %s: %+v, want %+v", c.against, f.Series, c.want)
+		if figure := result.Plot(); !reflect.DeepEqual(figure.Series, c.want) {
+			t.Errorf("series against %s: %+v, want %+v", c.against, figure.Series, c.want)
 		}
 	}
 }
@@ -61,8 +61,8 @@ func TestPanels(t *testing.T) {
 			Iteration: pencil.Iteration{Iterations: &iterations, Residuals: make([]float64, iterations+1)},
 			Cost:      pencil.Cost{Build: 3, Solve: 2},
 			Spectrum:  pencil.Spectrum{Exact: new(estimate.Interval), Nodes: []float64{1, 2, 4, 8}}}
-		for k := range r.Residuals {
-			r.Residuals[k] = math.Pow(0.1, float64(k))
+		for iteration := range r.Residuals {
+			r.Residuals[iteration] = math.Pow(0.1, float64(iteration))
 		}
 		return r
 	}
@@ -71,19 +71,19 @@ func TestPanels(t *testing.T) {
 	r.Rows[2].ErrorBounds, r.Rows[3].Residuals = []float64{4, 3, 2, 1}, []float64{1}
 	want := [][2][]float64{{{0, 1, 2, 3}, {1, 0.1, 0.01, 0.001}}, {{3, 10, 17, 24}, {1, 0.1, 0.01, 0.001}},
 		{{3, 10, 17, 24}, {4, 3, 2, 1}}, {{1, 2, 4, 8}, {0.25, 0.5, 0.75, 1}}}
-	for i, f := range r.Plot().Panels {
-		s := f.Series
-		if len(s) != 1 || s[0].Name != "a" || !floats.EqualApprox(s[0].X, want[i][0], 1e-12) ||
-			!floats.EqualApprox(s[0].Y, want[i][1], 1e-12) || f.X.Log != (i == 0 || i == 3) {
-			t.Errorf("panel %q: %+v, want the points %v", f.Title, s, want[i])
+	for i, panel := range r.Plot().Panels {
+		series := panel.Series
+		if len(series) != 1 || series[0].Name != "a" || !floats.EqualApprox(series[0].X, want[i][0], 1e-12) ||
+			!floats.EqualApprox(series[0].Y, want[i][1], 1e-12) || panel.X.Log != (i == 0 || i == 3) {
+			t.Errorf("panel %q: %+v, want the points %v", panel.Title, series, want[i])
 		}
 	}
 	// Quadrature nodes of weight 0 are omitted, and the axis of short times is linear.
 	r.Rows[2].Build, r.Rows[2].Exact, r.Rows[2].Weights = 0.01, nil, []float64{0, 0.5, 0.25, 0.25}
 	r.Product, r.Rows[2].Solve = 0.0005, 0.0004
 	panels := r.Plot().Panels
-	if x := panels[3].Series[0].X; !slices.Equal(x, []float64{2, 4, 8}) || panels[1].X.Log {
-		t.Errorf("nodes %v, want 2, 4, 8; logarithmic seconds: %t", x, panels[1].X.Log)
+	if nodes := panels[3].Series[0].X; !slices.Equal(nodes, []float64{2, 4, 8}) || panels[1].X.Log {
+		t.Errorf("nodes %v, want 2, 4, 8; logarithmic seconds: %t", nodes, panels[1].X.Log)
 	}
 	testkit.Contains(t, panels[3].Title, "by quadrature")
 }
@@ -99,11 +99,11 @@ func TestMedianDraws(t *testing.T) {
 		r.FailureReason = "M"
 		return r
 	}
-	unknown := func(name string, draw int) pencil.Row { return pencil.Row{Name: name, Draw: draw} }
+	withoutIterations := func(name string, draw int) pencil.Row { return pencil.Row{Name: name, Draw: draw} }
 	r := &Result{Rows: []pencil.Row{
 		failed("a", 0), row("a", 1, 9), row("a", 2, 5), failed("a", 3), row("a", 4, 7), failed("a", 5), failed("a", 6),
 		failed("b", 0), failed("b", 1),
-		unknown("c", 0), row("c", 1, 4), unknown("c", 2), row("c", 3, 2)}}
+		withoutIterations("c", 0), row("c", 1, 4), withoutIterations("c", 2), row("c", 3, 2)}}
 	var got []string
 	for _, row := range r.medianDraws() {
 		got = append(got, fmt.Sprint(row.Name, row.Draw))

@@ -35,13 +35,13 @@ for line in i:
 // TestProcessOnRanks checks that all ranks use the M of the first rank, although their processes have different ones.
 func TestProcessOnRanks(t *testing.T) {
 	python := testkit.Python(t, "numpy", "python3-numpy")
-	r := compareOnTwoRanks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
+	results := compareOnTwoRanks(t, krrlab.Config{}, krrlab.CompareOptions{Steps: -1,
 		With: stage.Entries{{Text: "process:" + python + " -c '" + randomDiagonal + "'"}}})
-	for i, row := range r[0].Rows {
+	for i, row := range results[0].Rows {
 		if row.Status != pcg.Converged || row.FailureReason != "" ||
-			!reflect.DeepEqual(row.Residuals, r[1].Rows[i].Residuals) {
+			!reflect.DeepEqual(row.Residuals, results[1].Rows[i].Residuals) {
 			t.Errorf("%.10s: %v after %d iterations of rank 0, %d of rank 1: %s", row.Name, row.Status, *row.Iterations,
-				*r[1].Rows[i].Iterations, row.FailureReason)
+				*results[1].Rows[i].Iterations, row.FailureReason)
 		}
 	}
 }
@@ -55,9 +55,9 @@ func TestProcess(t *testing.T) {
 	defer cancel()
 	lab := newLab(krrlab.Config{Precond: krrlab.Process{
 		Command: fmt.Sprintf("%s '%s' %d", testkit.Python(t, "numpy", "python3-numpy"), script, rank)}})
-	theirs := testkit.Must(lab.M(ctx))
+	numpyInverse := testkit.Must(lab.M(ctx))
 	inverse := mat.NewDense(n, n, nil)
-	testkit.OK(t, theirs.SolveTo(ctx, inverse, mat.DenseCopyOf(testkit.AddRidge(mat.NewSymDense(n, nil), 1))))
+	testkit.OK(t, numpyInverse.SolveTo(ctx, inverse, mat.DenseCopyOf(testkit.AddRidge(mat.NewSymDense(n, nil), 1))))
 	var m mat.Dense
 	testkit.OK(t, m.Inverse(inverse))
 	a := exactMatrix(t, lab)
@@ -75,11 +75,11 @@ func TestProcess(t *testing.T) {
 		t.Fatalf("%d landmarks, want %d", len(landmarks), rank)
 	}
 	k := testkit.Must(lab.K(ctx))
-	f := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil))
-	ours := testkit.Must(precond.New(ctx, f.F, lambda, nil))
-	r := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6},
-		krrlab.Given{M: theirs, Name: "NumPy"}, krrlab.Given{M: ours, Name: "Go"}))
-	got, want := r.Rows[1], r.Rows[2]
+	factor := testkit.Must(lowrank.NystromAt(ctx, k, landmarks, nil))
+	goInverse := testkit.Must(precond.New(ctx, factor.F, lambda, nil))
+	result := testkit.Must(lab.Compare(ctx, krrlab.CompareOptions{Steps: n, Width: 1e-6},
+		krrlab.Given{M: numpyInverse, Name: "NumPy"}, krrlab.Given{M: goInverse, Name: "Go"}))
+	got, want := result.Rows[1], result.Rows[2]
 	if *got.Iterations != *want.Iterations || len(got.FailureReason)+len(want.FailureReason) > 0 ||
 		math.Abs(got.Kappa.Lo/want.Kappa.Lo-1) > 1e-5 || math.Abs(got.Kappa.Hi/want.Kappa.Hi-1) > 1e-5 ||
 		math.IsInf(got.Kappa.Hi, 1) {

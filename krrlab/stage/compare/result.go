@@ -13,34 +13,34 @@ import (
 type Result struct {
 	stage.Header
 	To      float64 `json:"to"`                // relative residual at which the iterations ended
-	Against string  `json:"against,omitempty"` // rank or bytes: the iterations are drawn against these
+	Against string  `json:"against,omitempty"` // quantity of the x axis, "rank" or "bytes"; "" for other figures
 	Storage string  `json:"storage"`           // storage of K
 	// KError is the predicted bound of ‖K_stored−K‖₂. Residuals and bounds of errors are those of the stored K; the
 	// intervals of κ are those of K.
 	KError  float64      `json:"kernel_error_bound"`
 	KBytes  int64        `json:"kernel_bytes"`    // memory of K on a rank
 	Product float64      `json:"product_seconds"` // time of a product of K with all t right-hand sides
-	Rows    []pencil.Row `json:"rows"`            // one for each draw of each preconditioner; the first has M = I
+	Rows    []pencil.Row `json:"rows"`            // one row for each draw of each preconditioner; the first row has M = I
 	Seconds struct {
 		Kernel float64 `json:"kernel"` // time to form K
-		Total  float64 `json:"total"`
+		Total  float64 `json:"total"`  // time of the stage
 	} `json:"seconds"`
 }
 
 var _ stage.Stage = (*Result)(nil)
 
-// soloSeconds returns the seconds of a solve with this preconditioner alone, up to iteration k: the time to make M, and
-// that of k iterations with all right-hand sides. It does not include the time to form K.
-func (r *Result) soloSeconds(row *pencil.Row, k int) float64 {
-	return row.Build + float64(k)*(r.Product+row.Solve)
+// soloSeconds returns the seconds of a solve with this preconditioner alone: the time to make M, and the time
+// of the given number of iterations with all right-hand sides. It does not include the time to form K.
+func (r *Result) soloSeconds(row *pencil.Row, iterations int) float64 {
+	return row.Build + float64(iterations)*(r.Product+row.Solve)
 }
 
 // medianDraws returns, for every preconditioner, the draw with the median number of iterations among those that did not
-// fail, or the first draw if all of them failed.
+// fail, or the first draw if all draws failed.
 func (r *Result) medianDraws() (medians []*pencil.Row) {
 	for i := range r.Rows {
 		median := &r.Rows[i]
-		if slices.ContainsFunc(medians, func(s *pencil.Row) bool { return s.Name == median.Name }) {
+		if slices.ContainsFunc(medians, func(row *pencil.Row) bool { return row.Name == median.Name }) {
 			continue
 		}
 		var draws []*pencil.Row

@@ -47,7 +47,7 @@ type Options struct {
 	MaxExactN  int           `flag:"exact-below" default:"500" check:">=-1" zero:"-1" help:"largest n for which all eigenvalues of each are computed; -1 for never"`
 }
 
-// Run compares the preconditioners. If ctx ends, Run returns those that are judged by then together with ctx's error.
+// Run compares the preconditioners. If ctx ends, Run returns the completed rows together with ctx's error.
 func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
 	start, problem := time.Now(), bench.Problem()
 	if err := schema.Complete(&o); err != nil {
@@ -60,9 +60,9 @@ func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error
 			}
 		}
 	}
-	for i, e := range o.With {
+	for i, entry := range o.With {
 		var err error
-		if o.With[i], err = bench.Entry(e); err != nil {
+		if o.With[i], err = bench.Entry(entry); err != nil {
 			return nil, err
 		}
 	}
@@ -73,9 +73,9 @@ func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error
 	r := &Result{Header: problem.Header, To: o.To, Against: o.Against, Storage: k.Storage().String(), KError: k.Error,
 		KBytes: k.Bytes()}
 	r.Seconds.Kernel = k.Seconds
-	c := &comparison{options: &o, bench: bench, problem: problem, k: k, result: r, rhs: CombinedTargets(problem.Y,
+	state := &comparison{options: &o, bench: bench, problem: problem, k: k, result: r, rhs: CombinedTargets(problem.Y,
 		problem.Seed)}
-	err = c.judgeAll(ctx)
+	err = state.judgeAll(ctx)
 	r.Seconds.Total = time.Since(start).Seconds()
 	return r, err
 }
@@ -91,27 +91,27 @@ type comparison struct {
 
 	lambdaMin float64 // lower bound of λ_min(A); 0 if none is known
 
-	// The group consists of the preconditioners that are made and not yet judged.
-	group           []int // indices in result.Rows
-	preconditioners []*stage.BuiltPreconditioner
-	groupBytes      int64        // memory of the group
-	memory          accel.Budget // for a group, on any rank
+	// The group consists of the preconditioners that are built and not yet judged.
+	group           []int                        // their indices in result.Rows
+	preconditioners []*stage.BuiltPreconditioner // the preconditioners in the same order
+	groupBytes      int64                        // memory of the group
+	memory          accel.Budget                 // memory budget of a group, the same on all ranks
 }
 
-// CombinedTargets returns the right-hand side of the comparison: the target, or for t > 1 the sum of the targets with
-// random signs, n×1. Y is n×t.
+// CombinedTargets returns the right-hand side of the comparison, n×1: the single target, or for t > 1 the sum of the
+// targets with random signs. y is n×t.
 func CombinedTargets(y *mat.Dense, seed uint64) *mat.Dense {
 	n, t := y.Dims()
-	signs, g := mat.NewVecDense(t, nil), rng.New(seed).Sub("compare")
-	for c := range t {
-		signs.SetVec(c, 1)
-		if t > 1 && g.Uint64(uint64(c))&1 == 1 {
-			signs.SetVec(c, -1)
+	signs, stream := mat.NewVecDense(t, nil), rng.New(seed).Sub("compare")
+	for column := range t {
+		signs.SetVec(column, 1)
+		if t > 1 && stream.Uint64(uint64(column))&1 == 1 {
+			signs.SetVec(column, -1)
 		}
 	}
-	b := mat.NewDense(n, 1, nil)
-	b.Mul(y, signs)
-	return b
+	combined := mat.NewDense(n, 1, nil)
+	combined.Mul(y, signs)
+	return combined
 }
 
 // judgeAll judges M = I and every preconditioner, in groups that fit into the memory. A preconditioner whose name
@@ -129,15 +129,15 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 	identity := &stage.BuiltPreconditioner{LambdaMin: c.lambdaMin}
 	c.addToGroup(pencil.NewRow("none"), identity, c.requiredBytes(identity))
 	nameCounts := map[string]int{"none": 1}
-	for _, e := range c.options.With {
-		name := e.String()
+	for _, entry := range c.options.With {
+		name := entry.String()
 		if nameCounts[name]++; nameCounts[name] > 1 {
 			name += fmt.Sprintf(" (%d)", nameCounts[name])
 		}
 		for seed := range c.options.Seeds {
 			row := pencil.NewRow(name)
 			row.Draw = seed
-			if err := c.addDraw(ctx, e, row); err != nil {
+			if err := c.addDraw(ctx, entry, row); err != nil {
 				return err
 			}
 		}
@@ -147,32 +147,33 @@ func (c *comparison) judgeAll(ctx context.Context) error {
 
 // requiredBytes returns the memory of a preconditioner with 5 vectors of conjugate gradients, and 2 for each step of a
 // Lanczos process.
-func (c *comparison) requiredBytes(m *stage.BuiltPreconditioner) int64 {
-	return m.Bytes + 8*int64(c.problem.N)*int64(5+2*max(0, c.options.Steps))
+func (c *comparison) requiredBytes(built *stage.BuiltPreconditioner) int64 {
+	return built.Bytes + 8*int64(c.problem.N)*int64(5+2*max(0, c.options.Steps))
 }
 
 // addToGroup adds a preconditioner to the group, and its row to the result.
-func (c *comparison) addToGroup(row pencil.Row, m *stage.BuiltPreconditioner, required int64) {
-	row.FailureReason = pencil.NotReached // replaced when it is judged
+func (c *comparison) addToGroup(row pencil.Row, built *stage.BuiltPreconditioner, required int64) {
+	row.FailureReason = pencil.NotReached // until judgeGroup has judged the preconditioner
 	c.group = append(c.group, len(c.result.Rows))
-	c.preconditioners = append(c.preconditioners, m)
+	c.preconditioners = append(c.preconditioners, built)
 	c.groupBytes += required
 	c.result.Rows = append(c.result.Rows, row)
 }
 
-// addDraw makes a preconditioner and adds it to the group. If the memory is full, it first judges the present group. If
-// the preconditioner cannot be made or does not fit into memory, its row gets the reason. addDraw returns an error only
-// if ctx ended, the ranks cannot communicate, or the group could not be judged.
-func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row) error {
-	m, err := pencil.MakePreconditioner(ctx, c.bench, e, &row)
+// addDraw builds a preconditioner and adds it to the group. If the memory is full, it first judges the present group.
+// If the preconditioner cannot be built or does not fit into memory, its row gets the reason. addDraw returns an error
+// only if ctx ended, the ranks cannot communicate, or the group could not be judged.
+func (c *comparison) addDraw(ctx context.Context, entry stage.Entry, row pencil.Row) error {
+	built, err := pencil.MakePreconditioner(ctx, c.bench, entry, &row)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var required int64
-	if err == nil { // ranks have different rows; required is the largest memory of any of them
-		minusLargest, e := comm.AllReduceMin(ctx, c.problem.Comm, -c.requiredBytes(m))
-		if e != nil {
-			return e
+	if err == nil {
+		// Ranks may need different amounts of memory; the largest one counts.
+		minusLargest, reduceErr := comm.AllReduceMin(ctx, c.problem.Comm, -c.requiredBytes(built))
+		if reduceErr != nil {
+			return reduceErr
 		}
 		required = -minusLargest
 		err = c.memory.Check(required, "it with its vectors", "")
@@ -187,7 +188,7 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 			return err
 		}
 	}
-	c.addToGroup(row, m, required)
+	c.addToGroup(row, built, required)
 	return nil
 }
 
@@ -195,35 +196,35 @@ func (c *comparison) addDraw(ctx context.Context, e stage.Entry, row pencil.Row)
 // first draw of each.
 func (c *comparison) judgeGroup(ctx context.Context) error {
 	_, weights := points.SplitWeights(c.problem.X)
-	s := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
+	set := &pencil.Set{A: c.k, StorageError: c.k.Error / c.problem.Lambda, LambdaMinA: c.lambdaMin,
 		RecursiveResiduals: true,
 		MixedTargets:       c.problem.T > 1, Weights: weights, Probes: c.options.Probes, Notify: c.bench.Notify}
-	var ms []pcg.Preconditioner
-	for i, m := range c.preconditioners {
-		s.Rows, s.LambdaMin = append(s.Rows, &c.result.Rows[c.group[i]]), append(s.LambdaMin, m.LambdaMin)
-		ms = append(ms, m.M)
+	var preconditioners []pcg.Preconditioner
+	for i, built := range c.preconditioners {
+		set.Rows, set.LambdaMin = append(set.Rows, &c.result.Rows[c.group[i]]), append(set.LambdaMin, built.LambdaMin)
+		preconditioners = append(preconditioners, built.M)
 	}
-	s.M = pencil.NewPreconditioners(c.problem.N, c.problem.Comm, ms...)
-	err := s.Solve(ctx, c.rhs, pcg.Options{Tol: c.options.To, TolFraction: 1, MaxIter: c.problem.MaxIter,
+	set.M = pencil.NewPreconditioners(c.problem.N, c.problem.Comm, preconditioners...)
+	err := set.Solve(ctx, c.rhs, pcg.Options{Tol: c.options.To, TolFraction: 1, MaxIter: c.problem.MaxIter,
 		Monitor: func(iteration *pcg.Iteration) error {
-			for j, r := range iteration.RelRes {
-				if s.Rows[j].Draw == 0 && (iteration.Index == 1 || r > c.options.To) {
-					c.bench.Notify(ctx, stage.Event{Stage: stage.Compare, Detail: s.Rows[j].Name,
-						Iteration: iteration.Index, Residual: r, Remaining: -1})
+			for j, residual := range iteration.RelRes {
+				if set.Rows[j].Draw == 0 && (iteration.Index == 1 || residual > c.options.To) {
+					c.bench.Notify(ctx, stage.Event{Stage: stage.Compare, Detail: set.Rows[j].Name,
+						Iteration: iteration.Index, Residual: residual, Remaining: -1})
 				}
 			}
-			// all have converged by the recursive residual; recomputed ones are not needed
+			// All columns have converged by the recursive residual, and true residuals are not needed.
 			if iteration.ActiveColumns == 0 {
 				return pcg.ErrStop
 			}
 			return nil
 		}})
 	if err == nil && c.options.Steps > 0 {
-		err = s.Lanczos(ctx, lanczos.Options{Steps: c.options.Steps, Tol: c.options.Width,
+		err = set.Lanczos(ctx, lanczos.Options{Steps: c.options.Steps, Tol: c.options.Width,
 			Confidence: c.options.Confidence, Start: rng.New(c.problem.Seed).Sub("compare", 1)}, c.options.To)
 	}
 	if err == nil && c.problem.N <= c.options.MaxExactN {
-		err = s.Exact(ctx, c.bench)
+		err = set.Exact(ctx, c.bench)
 	}
 	c.group, c.preconditioners, c.groupBytes = nil, nil, 0
 	return err

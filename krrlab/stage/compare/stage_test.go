@@ -20,8 +20,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// recordingBench has K for 30 points on a line. It makes M = I for most entries, M = K+λI for the entry "exact", and an
-// error for the entry refused. It records the entries and events that it gets.
+// recordingBench has K for 30 points on a line. It builds M = K+λI for the entry "exact", returns an
+// error for the entry refused, and builds M = I for other entries. It records the entries and events of its calls.
 type recordingBench struct {
 	stage.Bench
 	problem stage.Problem
@@ -35,11 +35,11 @@ const (
 	refused = "a preconditioner that cannot be made"
 )
 
-func newBench(k kernel.Kernel) *recordingBench {
+func newBench(kern kernel.Kernel) *recordingBench {
 	const n = 30
 	x := points.NewDense(n, 1, testkit.Normals(1, 1, n))
-	return &recordingBench{k: testkit.Must(gram.New(context.Background(), k, x, lambda, nil)),
-		problem: stage.Problem{Kernel: k, X: x, Header: stage.Header{N: n, T: 1, Lambda: lambda},
+	return &recordingBench{k: testkit.Must(gram.New(context.Background(), kern, x, lambda, nil)),
+		problem: stage.Problem{Kernel: kern, X: x, Header: stage.Header{N: n, T: 1, Lambda: lambda},
 			Y: mat.NewDense(n, 1, testkit.Normals(1, 2, n)), Comm: comm.Alone(), MaxIter: 99}}
 }
 
@@ -59,15 +59,15 @@ func (b *recordingBench) Dense(ctx context.Context, _ int64) (*mat.Dense, float6
 }
 
 func (b *recordingBench) Make(ctx context.Context, e stage.Entry, _ int) (*stage.BuiltPreconditioner, error) {
-	m := &stage.BuiltPreconditioner{Bytes: 1000}
+	built := &stage.BuiltPreconditioner{Bytes: 1000}
 	switch e.Text {
 	case "exact":
 		k, _, _ := b.Dense(ctx, 0)
-		m.M = denseInverse{testkit.AddRidge(testkit.Symmetric(k), lambda)}
+		built.M = denseInverse{testkit.AddRidge(testkit.Symmetric(k), lambda)}
 	case refused:
 		return nil, errors.New("it cannot be made")
 	}
-	return m, nil
+	return built, nil
 }
 
 // denseInverse is a preconditioner that solves with M by a dense Cholesky factorization.
@@ -76,9 +76,9 @@ type denseInverse struct{ m *mat.SymDense }
 func (m denseInverse) Dim() int { return m.m.SymmetricDim() }
 
 func (m denseInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
-	var c mat.Cholesky
-	c.Factorize(m.m)
-	return c.SolveTo(dst, r)
+	var factor mat.Cholesky
+	factor.Factorize(m.m)
+	return factor.SolveTo(dst, r)
 }
 
 // TestGroupsByMemory checks how preconditioners are divided into groups. A group may take the memory that K leaves, to
@@ -86,68 +86,69 @@ func (m denseInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 // not fit alone is excluded. Each group begins with iteration 1 of its first member, and a member is reported until it
 // meets the tolerance.
 func TestGroupsByMemory(t *testing.T) {
-	const need = 1000 + 8*30*(5+2*7) // bytes of M = I or K+λI with its vectors; "none" has no bytes of its own
-	for memory, want := range map[int64]int{1 << 40: 1, 3*need - 1000: 1, 3*need - 1001: 2, 2*need - 1001: 3, need: 3,
-		need - 1: 1} {
-		b := newBench(kernel.Gaussian{Sigma: 1})
-		b.problem.Memory = accel.Budget{Limit: memory + 17 + b.k.Bytes(), Used: 17}
-		r := testkit.Must(Options{Steps: 7, MaxExactN: -1, To: 1e-3,
-			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), b)).(*Result)
+	const requiredBytes = 1000 + 8*30*(5+2*7) // bytes of M = I or K+λI with its vectors; "none" has no bytes of its own
+	for memory, want := range map[int64]int{1 << 40: 1, 3*requiredBytes - 1000: 1, 3*requiredBytes - 1001: 2,
+		2*requiredBytes - 1001: 3, requiredBytes: 3, requiredBytes - 1: 1} {
+		bench := newBench(kernel.Gaussian{Sigma: 1})
+		bench.problem.Memory = accel.Budget{Limit: memory + 17 + bench.k.Bytes(), Used: 17}
+		result := testkit.Must(Options{Steps: 7, MaxExactN: -1, To: 1e-3,
+			With: stage.Entries{{Text: "a"}, {Text: "exact"}, {Text: refused}}}.Run(t.Context(), bench)).(*Result)
 		groups, eventsOf := 0, map[string]int{}
-		b.events = slices.DeleteFunc(b.events, func(e stage.Event) bool { return e.Stage != stage.Compare })
-		for i, e := range b.events {
-			eventsOf[e.Detail]++
-			if e.Iteration == 1 && (i == 0 || b.events[i-1].Iteration != 1 || b.events[i-1].Detail == "exact" ||
-				e.Detail == "exact" && want == 3) {
+		bench.events = slices.DeleteFunc(bench.events,
+			func(event stage.Event) bool { return event.Stage != stage.Compare })
+		for i, event := range bench.events {
+			eventsOf[event.Detail]++
+			if event.Iteration == 1 && (i == 0 || bench.events[i-1].Iteration != 1 ||
+				bench.events[i-1].Detail == "exact" || event.Detail == "exact" && want == 3) {
 				groups++
 			}
 		}
-		iterations := *r.Rows[0].Iterations // of M = I, for "none" and "a"
+		iterations := *result.Rows[0].Iterations // iterations with M = I, for "none" and "a"
 		if groups != want || eventsOf["none"] != iterations-1 || eventsOf["exact"] > 1 ||
 			eventsOf["a"] != 0 && eventsOf["a"] != iterations-1 {
 			t.Errorf("memory %d: %d groups, want %d, events %v", memory, groups, want, eventsOf)
 		}
-		for _, row := range r.Rows[1:3] {
+		for _, row := range result.Rows[1:3] {
 			if excluded := strings.Contains(row.FailureReason,
-				"it with its vectors would take"); excluded != (memory < need) ||
+				"it with its vectors would take"); excluded != (memory < requiredBytes) ||
 				!excluded && row.Steps == 0 && row.Name == "a" {
-				t.Errorf("memory %d, want at least %d: %+v", memory, need, row)
+				t.Errorf("memory %d, want at least %d: %+v", memory, requiredBytes, row)
 			}
 		}
-		testkit.Equal(t, r.Rows[3].FailureReason, "it cannot be made")
-		testkit.Contains(t, r.String(), "\na "+strings.Repeat(" ", len(refused))) // texts are aligned
+		testkit.Equal(t, result.Rows[3].FailureReason, "it cannot be made")
+		testkit.Contains(t, result.String(), "\na "+strings.Repeat(" ", len(refused))) // texts are aligned
 	}
 }
 
 // TestDefaults checks which preconditioners are compared by default, and up to which n all eigenvalues are computed. A
 // user-defined kernel has no random features. It also checks that each row ends with the tolerance To.
 func TestDefaults(t *testing.T) {
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}} {
-		for below, exact := range map[int]bool{30: true, 29: false, 0: true, -1: false} {
-			b := newBench(k)
-			r := testkit.Must(Options{MaxExactN: below, Steps: -1}.Run(t.Context(), b)).(*Result)
+	for _, kern := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Func{F: kernel.Gaussian{Sigma: 1}.Eval}} {
+		for maxExactN, exact := range map[int]bool{30: true, 29: false, 0: true, -1: false} {
+			bench := newBench(kern)
+			result := testkit.Must(Options{MaxExactN: maxExactN, Steps: -1}.Run(t.Context(), bench)).(*Result)
 			want := []string{"features", "nystrom", "rpcholesky", "vecchia"}
-			if _, userDefined := k.(kernel.Func); userDefined {
+			if _, userDefined := kern.(kernel.Func); userDefined {
 				want = want[1:]
 			}
-			if !slices.Equal(b.entries, want) || len(r.Rows) != 1+len(want) {
-				t.Errorf("%v: compared %v in %d rows, want %v", k, b.entries, len(r.Rows), want)
+			if !slices.Equal(bench.entries, want) || len(result.Rows) != 1+len(want) {
+				t.Errorf("%v: compared %v in %d rows, want %v", kern, bench.entries, len(result.Rows), want)
 			}
-			for _, row := range r.Rows {
+			for _, row := range result.Rows {
 				if (row.Exact != nil) != exact || row.Steps != 0 || row.FailureReason != "" {
-					t.Errorf("all eigenvalues up to n = %d, n = 30: %+v", below, row)
+					t.Errorf("all eigenvalues up to n = %d, n = 30: %+v", maxExactN, row)
 				}
 			}
-			testkit.Contains(t, r.HTML(), "the numbers")
+			testkit.Contains(t, result.HTML(), "the numbers")
 		}
 	}
-	b := newBench(kernel.Gaussian{Sigma: 1})
-	r := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1,
-		MaxExactN: -1}.Run(t.Context(), b))
-	for _, c := range r.(*Result).Rows {
-		if last := c.Residuals[len(c.Residuals)-1]; last > 1e-4 || len(c.Residuals) > 3 != (c.Name == "none") {
-			t.Errorf("%s: the last of %d residuals is %g; want at most 1e-4, and more than 3 for none only", c.Name,
-				len(c.Residuals), last)
+	bench := newBench(kernel.Gaussian{Sigma: 1})
+	result := testkit.Must(Options{With: stage.Entries{{Text: "exact"}}, To: 1e-4, Steps: -1,
+		MaxExactN: -1}.Run(t.Context(), bench))
+	for _, row := range result.(*Result).Rows {
+		if last := row.Residuals[len(row.Residuals)-1]; last > 1e-4 || len(row.Residuals) > 3 != (row.Name == "none") {
+			t.Errorf("%s: the last of %d residuals is %g; want at most 1e-4, and more than 3 for none only", row.Name,
+				len(row.Residuals), last)
 		}
 	}
 }
@@ -158,11 +159,11 @@ func TestCombinedTargets(t *testing.T) {
 	y := mat.NewDense(2, 2, []float64{1, 10, 2, 20})
 	firstRows := map[float64]bool{}
 	for seed := range uint64(20) {
-		b := CombinedTargets(y, seed)
-		firstRows[math.Abs(b.At(0, 0))] = true
-		testkit.Equal(t, b.At(1, 0), 2*b.At(0, 0))
-		first := y.Slice(0, 2, 0, 1).(*mat.Dense)
-		if single := CombinedTargets(first, seed); !mat.Equal(single, first) {
+		combined := CombinedTargets(y, seed)
+		firstRows[math.Abs(combined.At(0, 0))] = true
+		testkit.Equal(t, combined.At(1, 0), 2*combined.At(0, 0))
+		firstTarget := y.Slice(0, 2, 0, 1).(*mat.Dense)
+		if single := CombinedTargets(firstTarget, seed); !mat.Equal(single, firstTarget) {
 			t.Errorf("a single target becomes %v", mat.Formatted(single))
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Conditions are the quantities of Theorem 7's conditions, measured for one matrix Z of features, n×s. P is the
-// projector on the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and Constants has θ, α and γ. All intervals hold
-// together with the requested probability.
+// Conditions are the quantities of the two conditions of Theorem 7 (ConditionConstants), measured for one matrix Z of
+// features, n×s. P is the projector on the eigenvectors of ZZᵀ whose eigenvalues exceed θλ; θ, α and γ are the
+// constants of the theorem. All intervals hold together with the requested probability.
 type Conditions struct {
 	Rank int               `json:"rank"` // rank of P: number of eigenvalues of ZZᵀ above θλ
 	Norm estimate.Interval `json:"norm"` // ‖(I−P)K(I−P)‖₂/λ; condition 1 requires at most α
@@ -28,48 +28,49 @@ type Conditions struct {
 	Seconds float64           `json:"seconds"`     // time of the measurements
 }
 
-// Verdict is the result of a test of a condition, or of a rung: one number of features that the search tries.
+// Verdict is the result of testing a condition, or a rung. A rung is one of the numbers s of features that a search
+// tries.
 type Verdict string
 
 const (
 	Accept Verdict = "accept" // the condition holds, with the stated probability
 	Reject Verdict = "reject" // the condition does not hold, for certain up to rounding
-	Open   Verdict = "open"   // the interval contains the threshold: not accepted
+	Open   Verdict = "open"   // the interval contains the threshold, and the condition is not accepted
 )
 
 // conjunction returns the verdict on two conditions that must both hold.
-func conjunction(a, b Verdict) Verdict {
+func conjunction(first, second Verdict) Verdict {
 	switch {
-	case a == Reject || b == Reject:
+	case first == Reject || second == Reject:
 		return Reject
-	case a == Accept && b == Accept:
+	case first == Accept && second == Accept:
 		return Accept
 	}
 	return Open
 }
 
-// atMost returns the verdict on the condition that a number with the interval e is at most limit.
-func atMost(e estimate.Interval, limit float64) Verdict {
+// verdictAtMost returns the verdict on the condition that a number with the given interval is at most limit.
+func verdictAtMost(interval estimate.Interval, limit float64) Verdict {
 	switch {
-	case e.Lo > limit:
+	case interval.Lo > limit:
 		return Reject
-	case e.Hi <= limit:
+	case interval.Hi <= limit:
 		return Accept
 	}
 	return Open
 }
 
-// atLeast returns the verdict on the condition that a number with the interval e is at least limit.
-func atLeast(e estimate.Interval, limit float64) Verdict {
-	return atMost(estimate.Interval{Lo: -e.Hi, Hi: -e.Lo}, -limit)
+// verdictAtLeast returns the verdict on the condition that a number with the given interval is at least limit.
+func verdictAtLeast(interval estimate.Interval, limit float64) Verdict {
+	return verdictAtMost(estimate.Interval{Lo: -interval.Hi, Hi: -interval.Lo}, -limit)
 }
 
-// eigenprojector is the projector P, represented by eigenvectors. Ẑ = √c·Z is the unscaled Z of the ladder. With ẐᵀẐ =
-// VΣ̂²Vᵀ, the columns of W = ẐV_rΣ̂_r⁻¹ are the r eigenvectors of ZZᵀ whose eigenvalues σ̂²/c exceed θλ; they belong to
-// the last r entries of Σ̂².
+// eigenprojector is the projector P, represented by eigenvectors. Ẑ = √c·Z is the matrix that the ladder stores. With
+// ẐᵀẐ = VΣ̂²Vᵀ, the columns of W = ẐV_rΣ̂_r⁻¹ are the r eigenvectors of ZZᵀ whose eigenvalues σ̂²/c exceed θλ; they
+// belong to the last r entries of Σ̂².
 type eigenprojector struct {
 	k          stage.Operator
-	inverse    *precond.Woodbury // ẐẐᵀ+I in the eigen form, which multiplies by ẐV
+	eigenForm  *precond.Woodbury // ẐẐᵀ+I in the eigen form, which multiplies by ẐV
 	scale      float64           // c
 	sigma2     []float64         // Σ̂², ascending
 	rank       int               // r
@@ -79,17 +80,17 @@ type eigenprojector struct {
 
 // newEigenprojector decomposes ẐᵀẐ. threshold is θλ. Eigenvalues below 64·2⁻⁵³·s·σ̂₁², a generous allowance for
 // rounding, count as zero.
-func newEigenprojector(ctx context.Context, k stage.Operator, ladder *ladder, threshold float64) (*eigenprojector,
+func newEigenprojector(ctx context.Context, k stage.Operator, l *ladder, threshold float64) (*eigenprojector,
 	error) {
-	w, err := ladder.woodbury(ctx, 1, precond.FormEigen)
+	eigenForm, err := l.woodbury(ctx, 1, precond.FormEigen)
 	if err != nil {
 		return nil, err
 	}
-	projector := &eigenprojector{k: k, inverse: w, scale: ladder.scale(), sigma2: w.Eigenvalues(),
-		featureVec: mat.NewDense(ladder.zHat.D, 1, nil),
-		x:          mat.NewDense(w.Dim(), 1, nil), y: mat.NewDense(w.Dim(), 1, nil)}
-	features := len(projector.sigma2)
-	limit := max(projector.scale*threshold, 64*0x1p-53*float64(features)*projector.sigma2[features-1])
+	projector := &eigenprojector{k: k, eigenForm: eigenForm, scale: l.scale(), sigma2: eigenForm.Eigenvalues(),
+		featureVec: mat.NewDense(l.zHat.D, 1, nil),
+		x:          mat.NewDense(eigenForm.Dim(), 1, nil), y: mat.NewDense(eigenForm.Dim(), 1, nil)}
+	s := len(projector.sigma2)
+	limit := max(projector.scale*threshold, 64*0x1p-53*float64(s)*projector.sigma2[s-1])
 	for _, v := range projector.sigma2 {
 		if v > limit {
 			projector.rank++
@@ -104,18 +105,18 @@ func (p *eigenprojector) complement(ctx context.Context, dst, src *mat.Dense) er
 		dst.Copy(src)
 		return nil
 	}
-	if err := p.inverse.ZVTransMulTo(ctx, p.featureVec, src); err != nil {
+	if err := p.eigenForm.ZVTransMulTo(ctx, p.featureVec, src); err != nil {
 		return err
 	}
 	s := len(p.sigma2)
 	for i, v := range p.sigma2 {
-		y := 0.0
+		scaled := 0.0
 		if i >= s-p.rank {
-			y = p.featureVec.At(i, 0) / v
+			scaled = p.featureVec.At(i, 0) / v
 		}
-		p.featureVec.Set(i, 0, y)
+		p.featureVec.Set(i, 0, scaled)
 	}
-	if err := p.inverse.ZVMulTo(ctx, dst, p.featureVec); err != nil {
+	if err := p.eigenForm.ZVMulTo(ctx, dst, p.featureVec); err != nil {
 		return err
 	}
 	dst.Sub(src, dst)
@@ -126,11 +127,11 @@ func (p *eigenprojector) complement(ctx context.Context, dst, src *mat.Dense) er
 type complementOperator struct{ *eigenprojector }
 
 // Dim returns n.
-func (a *complementOperator) Dim() int { return a.inverse.Dim() }
+func (a *complementOperator) Dim() int { return a.eigenForm.Dim() }
 
 // MulTo sets dst = (I−P)K(I−P)src.
 func (a *complementOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	if err := a.complement(ctx, a.x, src); err != nil { // (I−P)src
+	if err := a.complement(ctx, a.x, src); err != nil { // x = (I−P)src
 		return err
 	}
 	if err := a.k.KMulTo(ctx, a.y, a.x); err != nil {
@@ -153,13 +154,13 @@ func (a *rangeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	for i := range a.rank {
 		a.featureVec.Set(offset+i, 0, src.At(i, 0)/a.sigma2[offset+i])
 	}
-	if err := a.inverse.ZVMulTo(ctx, a.x, a.featureVec); err != nil { // ẐV_rΣ̂_r⁻²src
+	if err := a.eigenForm.ZVMulTo(ctx, a.x, a.featureVec); err != nil { // x = ẐV_rΣ̂_r⁻²src
 		return err
 	}
 	if err := a.k.KMulTo(ctx, a.y, a.x); err != nil {
 		return err
 	}
-	if err := a.inverse.ZVTransMulTo(ctx, a.featureVec, a.y); err != nil {
+	if err := a.eigenForm.ZVTransMulTo(ctx, a.featureVec, a.y); err != nil {
 		return err
 	}
 	for i := range a.rank {
@@ -168,55 +169,57 @@ func (a *rangeOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// conditions measures both conditions of the test for the ladder's Z, with probability 1−delta. Condition 1 uses a
-// third of delta, and the two ends of condition 2 use a third each. products is the number of products with K.
-func (s *search) conditions(ctx context.Context, ladder *ladder, test ConditionConstants, delta float64,
-	g rng.Stream) (result *Conditions, products int, err error) {
+// measureConditions measures both conditions for the ladder's Z. All intervals hold together with probability 1−delta.
+// Condition 1 uses a third of delta, and the two ends of condition 2 use a third each. products is the number of
+// products with K.
+func (s *search) measureConditions(ctx context.Context, l *ladder, constants ConditionConstants, delta float64,
+	stream rng.Stream) (conditions *Conditions, products int, err error) {
 	start := time.Now()
-	projector, err := newEigenprojector(ctx, s.problem.K, ladder, test.Theta*s.problem.Lambda)
+	projector, err := newEigenprojector(ctx, s.problem.K, l, constants.Theta*s.problem.Lambda)
 	if err != nil {
 		return nil, 0, err
 	}
-	result = &Conditions{
+	conditions = &Conditions{
 		Rank: projector.rank, Norm: estimate.Certain(0, 0, "P = I"),
 		Low: estimate.Certain(1, 0, "P = 0"), High: estimate.Certain(1, 0, "P = 0"),
 	}
 	if projector.rank < s.n { // condition 1
-		o := s.lanczosOptions(1-delta/3, g.Sub("condition 1"), func(r *lanczos.Result) lanczosState {
-			return judgeNorm(r, s.problem.Error, test.Alpha*s.problem.Lambda)
+		lanczosOptions := s.lanczosOptions(1-delta/3, stream.Sub("condition 1"), func(r *lanczos.Result) lanczosState {
+			return judgeNorm(r, s.problem.Error, constants.Alpha*s.problem.Lambda)
 		})
-		o.Quantity = lanczos.LargestEigenvalue
-		r, err := lanczos.Run(ctx, &complementOperator{projector}, o)
+		lanczosOptions.Quantity = lanczos.LargestEigenvalue
+		r, err := lanczos.Run(ctx, &complementOperator{projector}, lanczosOptions)
 		if err != nil {
 			return nil, 0, err
 		}
-		result.Norm = scaledInterval(r.Max.Widened(s.problem.Error), 1/s.problem.Lambda)
+		conditions.Norm = scaledInterval(r.Max.Widened(s.problem.Error), 1/s.problem.Lambda)
 		products += r.Steps
 	}
 	if projector.rank > 0 { // condition 2
 		// With E = K_stored−K, ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ².
-		e := s.problem.Error * projector.scale / projector.sigma2[len(projector.sigma2)-projector.rank]
+		ratioError := s.problem.Error * projector.scale / projector.sigma2[len(projector.sigma2)-projector.rank]
 		r, err := lanczos.Run(ctx, &rangeOperator{projector}, s.lanczosOptions(
-			1-2*delta/3, g.Sub("condition 2"),
-			func(r *lanczos.Result) lanczosState { return judgeRatios(r, e, test.Gamma) }))
+			1-2*delta/3, stream.Sub("condition 2"),
+			func(r *lanczos.Result) lanczosState { return judgeRatios(r, ratioError, constants.Gamma) }))
 		if err != nil {
 			return nil, 0, err
 		}
-		result.Low, result.High = r.Min.Widened(e), r.Max.Widened(e)
+		conditions.Low, conditions.High = r.Min.Widened(ratioError), r.Max.Widened(ratioError)
 		products += r.Steps
 	}
-	result.First, result.Second = atMost(result.Norm, test.Alpha), ratiosWithin(result.Low, result.High, test.Gamma)
-	result.Seconds = time.Since(start).Seconds()
-	return result, products, nil
+	conditions.First, conditions.Second = verdictAtMost(conditions.Norm, constants.Alpha),
+		ratiosWithin(conditions.Low, conditions.High, constants.Gamma)
+	conditions.Seconds = time.Since(start).Seconds()
+	return conditions, products, nil
 }
 
-// ratiosWithin returns the verdict on condition 2.
+// ratiosWithin returns the verdict on condition 2, given the intervals of the smallest and largest eigenvalue.
 func ratiosWithin(low, high estimate.Interval, gamma float64) Verdict {
-	return conjunction(atLeast(low, 1-gamma), atMost(high, 1+gamma))
+	return conjunction(verdictAtLeast(low, 1-gamma), verdictAtMost(high, 1+gamma))
 }
 
-// scaledInterval returns the interval of f times the number.
-func scaledInterval(e estimate.Interval, f float64) estimate.Interval {
-	e.Value, e.Lo, e.Hi = f*e.Value, f*e.Lo, f*e.Hi
-	return e
+// scaledInterval returns the interval of factor·x for a number x with the given interval.
+func scaledInterval(interval estimate.Interval, factor float64) estimate.Interval {
+	interval.Value, interval.Lo, interval.Hi = factor*interval.Value, factor*interval.Lo, factor*interval.Hi
+	return interval
 }

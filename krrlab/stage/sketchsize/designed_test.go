@@ -24,27 +24,27 @@ type design struct {
 	rho     float64 // ρ
 	rotated bool    // the points are rotated into R⁴⁰
 	lambda  float64
-	s       int // number of features of a draw
+	s       int // number of features of each draw of Z
 }
 
-// designs are those of TestDecisions. In the second one, the eigenvalues of K reach down to about λ.
+// designs are the designs of TestDecisions. In the second one, the eigenvalues of K reach down to about λ.
 var designs = []design{
 	{name: "not rotated", r: 3, rho: 0.8, lambda: 1, s: 64},
 	{name: "eigenvalues down to λ", r: 4, rho: 0.6, lambda: 1, s: 128},
 	{name: "rotated", r: 3, rho: 0.8, rotated: true, lambda: 1, s: 64},
 }
 
-// points returns the points of the design.
-func (c design) points() *points.Dense {
-	const n, d = 150, 40
-	y := scaledNormals(n, c.r, c.rho)
-	if !c.rotated {
+// newPoints returns the points of the design.
+func (d design) newPoints() *points.Dense {
+	const n, dim = 150, 40
+	y := scaledNormals(n, d.r, d.rho)
+	if !d.rotated {
 		return y
 	}
 	var x mat.Dense
-	x.Mul(mat.NewDense(n, c.r, y.Data), testkit.RandomMatrix(78, c.r, d))
-	x.Scale(1/math.Sqrt(d), &x) // the factor Q = RandomMatrix/√d has QQᵀ ≈ I
-	return points.NewDense(n, d, x.RawMatrix().Data)
+	x.Mul(mat.NewDense(n, d.r, y.Data), testkit.RandomMatrix(78, d.r, dim))
+	x.Scale(1/math.Sqrt(dim), &x) // the factor Q = RandomMatrix/√d has QQᵀ ≈ I
+	return points.NewDense(n, dim, x.RawMatrix().Data)
 }
 
 // tally counts the decisions of a test, and those that contradict the dense reference.
@@ -52,7 +52,7 @@ type tally struct {
 	accepts      int
 	falseAccepts int // accepted although κ is above the bound of the test
 	falseRejects int // not accepted although κ ≤ 5; these are allowed
-	unmet        int // accepted although a condition of the test does not hold
+	unmet        int // accepted although a condition of the test is not met
 	missed       int // not accepted although all conditions of the test hold
 }
 
@@ -61,22 +61,23 @@ type tally struct {
 func TestDecisions(t *testing.T) {
 	seeds := uint64(suite.Scale(24, 24, 200))
 	const confidence = 0.95
-	for _, c := range designs {
+	for _, design := range designs {
 		k := kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}
-		x := c.points()
-		p, dense := newTestProblem(t, k, x, c.lambda), testkit.KernelMatrix(k, x)
-		z := feature.TensorSketch{Kernel: k}
+		x := design.newPoints()
+		p, dense := newTestProblem(t, k, x, design.lambda), testkit.KernelMatrix(k, x)
+		dist := feature.TensorSketch{Kernel: k}
 		type draw struct {
 			seed  uint64
 			theta float64
 		}
 		references := make(map[draw]reference)
 		referenceOf := func(seed uint64, theta float64) reference {
-			d := draw{seed, theta}
-			if _, computed := references[d]; !computed {
-				references[d] = newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, theta)
+			key := draw{seed, theta}
+			if _, computed := references[key]; !computed {
+				references[key] = newReference(t, dense, denseFeatures(t, dist, x, design.s, design.s, rng.New(seed)),
+					design.lambda, theta)
 			}
-			return references[d]
+			return references[key]
 		}
 		within5 := 0 // number of draws with κ ≤ 5
 		for seed := range seeds {
@@ -85,60 +86,64 @@ func TestDecisions(t *testing.T) {
 			}
 		}
 		share := float64(within5) / float64(seeds)
-		t.Logf("%s: κ ≤ 5 for %d of %d draws", c.name, within5, seeds)
+		t.Logf("%s: κ ≤ 5 for %d of %d draws", design.name, within5, seeds)
 		if share < 0.3 || share > 0.7 {
-			t.Errorf("%s: κ ≤ 5 for %.0f %% of the draws, want 30 to 70", c.name, 100*share)
+			t.Errorf("%s: κ ≤ 5 for %.0f %% of the draws, want 30 to 70", design.name, 100*share)
 		}
-		for _, o := range []Options{
+		for _, options := range []Options{
 			{Test: Theorem7, Constants: PaperConstants}, {Test: Theorem7, Constants: Kappa5Constants},
 			{Test: Theorem7, Constants: Kappa10Constants},
 			{Test: Kappa, Target: 5},
 		} {
-			o.First, o.Max, o.Confidence = c.s, c.s, confidence
-			var n tally
+			options.First, options.Max, options.Confidence = design.s, design.s, confidence
+			var counts tally
 			for seed := range seeds {
-				theta := o.Constants.Theta
-				if o.Test == Kappa {
+				theta := options.Constants.Theta
+				if options.Test == Kappa {
 					theta = Kappa5Constants.Theta
 				}
-				n.count(searchSeed(t, p, o, seed).Rungs[0], referenceOf(seed, theta), o)
+				counts.count(searchSeed(t, p, options, seed).Rungs[0], referenceOf(seed, theta), options)
 			}
-			t.Logf("%s, %s %s: %+v", c.name, o.Test, o.Constants.Name, n)
-			if limit := (1 - confidence) * float64(seeds); float64(n.falseAccepts) > limit || float64(n.unmet) > limit {
-				t.Errorf("%s, %s %s: %+v, want at most %.0f false accepts", c.name, o.Test, o.Constants.Name, n, limit)
+			t.Logf("%s, %s %s: %+v", design.name, options.Test, options.Constants.Name, counts)
+			if limit := (1 - confidence) * float64(seeds); float64(counts.falseAccepts) > limit ||
+				float64(counts.unmet) > limit {
+				t.Errorf("%s, %s %s: %+v, want at most %.0f false accepts", design.name, options.Test,
+					options.Constants.Name, counts, limit)
 			}
-			if !c.rotated && o.Constants != PaperConstants && (n.accepts == 0 || n.accepts == int(seeds)) {
-				t.Errorf("%s, %s %s: %d of %d accepted", c.name, o.Test, o.Constants.Name, n.accepts, seeds)
+			if !design.rotated && options.Constants != PaperConstants && (counts.accepts == 0 ||
+				counts.accepts == int(seeds)) {
+				t.Errorf("%s, %s %s: %d of %d accepted", design.name, options.Test, options.Constants.Name,
+					counts.accepts, seeds)
 			}
-			if float64(n.missed) > 0.1*float64(seeds) {
-				t.Errorf("%s, %s %s: %+v, want at most a tenth of the draws missed", c.name, o.Test, o.Constants.Name,
-					n)
+			if float64(counts.missed) > 0.1*float64(seeds) {
+				t.Errorf("%s, %s %s: %+v, want at most a tenth of the draws missed", design.name, options.Test,
+					options.Constants.Name, counts)
 			}
 		}
 	}
 }
 
 // count adds the decision about rung r, for which the dense reference is ref.
-func (n *tally) count(r Rung, ref reference, o Options) {
-	bound, holds := o.Target, ref.kappa <= o.Target
-	if c := o.Constants; o.Test == Theorem7 {
-		bound = c.Bound()
-		holds = ref.norm <= c.Alpha && ref.low >= 1-c.Gamma && ref.high <= 1+c.Gamma
+func (t *tally) count(rung Rung, ref reference, options Options) {
+	bound, holds := options.Target, ref.kappa <= options.Target
+	if constants := options.Constants; options.Test == Theorem7 {
+		bound = constants.Bound()
+		holds = ref.norm <= constants.Alpha && ref.low >= 1-constants.Gamma && ref.high <= 1+constants.Gamma
 	}
-	if r.Verdict == Accept {
-		n.accepts++
+	if rung.Verdict == Accept {
+		t.accepts++
 		if ref.kappa > bound*(1+1e-6) {
-			n.falseAccepts++
+			t.falseAccepts++
 		}
 		if !holds {
-			n.unmet++
+			t.unmet++
 		}
 		return
 	}
 	if ref.kappa <= 5 {
-		n.falseRejects++
+		t.falseRejects++
 	}
 	if holds {
-		n.missed++
+		t.missed++
 	}
 }

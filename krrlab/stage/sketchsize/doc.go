@@ -1,5 +1,6 @@
 // Package sketchsize determines the number s of random features that a preconditioner ZZᵀ+λ_pI needs. It doubles s
-// until a test of Z accepts (section 5 of Avron, Clarkson and Woodruff).
+// until a test of Z accepts (section 5 of Avron, Clarkson and Woodruff, doi:10.1137/16M1105396). The numbers s that are
+// tried form a ladder, and each of them is a rung.
 //
 // # The tests
 //
@@ -24,16 +25,17 @@
 //
 // # The verdicts
 //
-// Accept compares the ends of the intervals farthest from the threshold. It is therefore wrong with probability at most
-// 1−Confidence for the whole ladder: each rung has an equal share of that probability, of which condition 1 uses a
-// third and condition 2 two thirds. Reject compares the inner ends, which are Ritz values and certain up to rounding.
-// If the threshold lies inside the interval, the verdict is Open, and the rung is not accepted.
+// The verdict is Accept if the whole interval satisfies the condition. The probability that any rung is accepted
+// wrongly is at most 1−Confidence: each rung has an equal share of this probability, of which condition 1 uses a third
+// and condition 2 two thirds. The verdict is Reject if the inner end of the interval, which is a Ritz value, violates
+// the condition; this is certain up to rounding. If the threshold lies inside the interval, the verdict is Open, and
+// the rung is not accepted.
 //
-// All claims are about K itself: the intervals of the stored K are widened by Problem.Error. If that is a prediction,
-// the confidence is conditional on it.
+// All claims are about K itself: the intervals of the stored K are widened by Problem.Error. If Problem.Error is a
+// prediction, the confidence is conditional on this prediction.
 //
 // If the Ritz values of M⁻¹A leave the range that the conditions imply, the conditions cannot both hold. The
-// eigenvectors, which take 9s³ flops on one thread, are then computed only up to s = Options.Eigen.
+// conditions, whose eigenvectors take 9s³ flops on one thread, are then measured only up to s = Options.Eigen.
 //
 // The ladder stores Ẑ = √(s/First)·Z. Neither its columns nor ẐᵀẐ change when the ladder doubles (feature.Doubling,
 // precond.Gram). All rungs together therefore form Z and ZᵀZ once, and their factorizations take (1+1/8+1/64+…) = 8/7

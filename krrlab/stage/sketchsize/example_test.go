@@ -22,15 +22,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	size, err := lab.SketchSize(ctx, sketchsize.Options{})
+	result, err := lab.SketchSize(ctx, sketchsize.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, r := range size.Rungs {
-		fmt.Printf("s = %4d: %s\n", r.S, r.Verdict)
+	for _, rung := range result.Rungs {
+		fmt.Printf("s = %4d: %s\n", rung.S, rung.Verdict)
 	}
-	cfg.Precond = krrlab.Features{S: size.S}
+	cfg.Precond = krrlab.Features{S: result.S}
 	if lab, err = krrlab.New(train, cfg); err != nil {
 		fmt.Println(err)
 		return
@@ -40,7 +40,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s: s = %d; %s, iterations at most %d: %v\n", size.Status, size.S, sol.Status, 20, sol.Iterations <= 20)
+	fmt.Printf("%s: s = %d; %s, iterations at most %d: %v\n", result.Status, result.S, sol.Status, 20,
+		sol.Iterations <= 20)
 	// Output:
 	// s =  125: reject
 	// s =  250: accept
@@ -49,10 +50,10 @@ func Example() {
 
 // The three sets of constants of Theorem 7 trade a smaller bound of κ for fewer features.
 func ExampleConditionConstants_Bound() {
-	for _, c := range []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
+	for _, constants := range []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
 		sketchsize.Kappa10Constants} {
 		fmt.Printf("%-8s κ ≤ %5.2f  %2d iterations to 1e-3  %6.0f times the features of Theorem 1\n",
-			c.Name, c.Bound(), pcg.IterationBound(c.Bound(), 1e-3), c.FeatureFactor())
+			constants.Name, constants.Bound(), pcg.IterationBound(constants.Bound(), 1e-3), constants.FeatureFactor())
 	}
 	// Output:
 	// paper    κ ≤  2.13   6 iterations to 1e-3   11130 times the features of Theorem 1

@@ -18,20 +18,20 @@ import (
 )
 
 // scaledNormals returns n points of R^d whose coordinate c has the standard deviation ρ^c.
-func scaledNormals(n, d int, rho float64) *points.Dense {
-	x := testkit.RandomPoints(77, n, d)
+func scaledNormals(n, dim int, rho float64) *points.Dense {
+	x := testkit.RandomPoints(77, n, dim)
 	for i := range x.Data {
-		x.Data[i] *= math.Pow(rho, float64(i%d))
+		x.Data[i] *= math.Pow(rho, float64(i%dim))
 	}
 	return x
 }
 
 // newTestProblem returns the search problem of the points x with the default features of the kernel.
-func newTestProblem(t testing.TB, k kernel.Kernel, x points.Points, lambda float64) Problem {
+func newTestProblem(t testing.TB, kern kernel.Kernel, x points.Points, lambda float64) Problem {
 	t.Helper()
-	a := testkit.Must(gram.New(context.Background(), k, x, lambda, &gram.Options{Storage: gram.Float64}))
-	dist := testkit.Must(feature.For(k))
-	return Problem{K: a, X: x, Map: dist, Lambda: lambda}
+	operator := testkit.Must(gram.New(context.Background(), kern, x, lambda, &gram.Options{Storage: gram.Float64}))
+	dist := testkit.Must(feature.For(kern))
+	return Problem{K: operator, X: x, Map: dist, Lambda: lambda}
 }
 
 // reference holds the quantities of one Z, computed from their definitions by dense linear algebra in float64.
@@ -44,12 +44,12 @@ type reference struct {
 }
 
 // denseFeatures returns Z for s features of a ladder that begins at first, as in Search.
-func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s int, g rng.Stream) *mat.Dense {
+func denseFeatures(t testing.TB, dist feature.Dist, x points.Points, first, s int, stream rng.Stream) *mat.Dense {
 	t.Helper()
 	n, d := x.Dims()
-	m := testkit.Must(feature.Doubling{Dist: dist, First: first}.Sample(d, s, g.Sub("features", 0)))
+	featureMap := testkit.Must(feature.Doubling{Dist: dist, First: first}.Sample(d, s, stream.Sub("features", 0)))
 	z := mat.NewDense(n, s, nil)
-	points.RowsTo(testkit.Must(feature.Matrix(context.Background(), m, x, nil)), z.RawMatrix().Data, s)
+	points.RowsTo(testkit.Must(feature.Matrix(context.Background(), featureMap, x, nil)), z.RawMatrix().Data, s)
 	return z
 }
 
@@ -86,33 +86,35 @@ func newReference(t testing.TB, k *mat.SymDense, z *mat.Dense, lambda, theta flo
 		r.norm = slices.Max(blockEigenvalues(0, cut, func(int) float64 { return 1 })) / lambda
 	}
 	if cut < n {
-		v := blockEigenvalues(cut, n, func(i int) float64 { return 1 / math.Sqrt(mu[i]) })
-		r.low, r.high = v[0], v[len(v)-1]
+		eigenvalues := blockEigenvalues(cut, n, func(i int) float64 { return 1 / math.Sqrt(mu[i]) })
+		r.low, r.high = eigenvalues[0], eigenvalues[len(eigenvalues)-1]
 	}
 	// M^(-½)AM^(-½) in the basis of the same eigenvectors, in which M is the diagonal matrix of μ_i+λ.
 	for i := range n {
 		rotated.Set(i, i, rotated.At(i, i)+lambda)
 	}
-	v := blockEigenvalues(0, n, func(i int) float64 { return 1 / math.Sqrt(max(mu[i], 0)+lambda) })
-	r.lambdaMin, r.lambdaMax = v[0], v[n-1]
+	eigenvalues := blockEigenvalues(0, n, func(i int) float64 { return 1 / math.Sqrt(max(mu[i], 0)+lambda) })
+	r.lambdaMin, r.lambdaMax = eigenvalues[0], eigenvalues[n-1]
 	r.kappa = r.lambdaMax / r.lambdaMin
 	return r
 }
 
 // checkRung checks that the intervals of a rung contain the reference values, up to 1e-5 because Z is in float32.
 // description is printed with an error.
-func (r reference) checkRung(t *testing.T, u Rung, description ...any) {
+func (r reference) checkRung(t *testing.T, rung Rung, description ...any) {
 	t.Helper()
-	for what, e := range map[string]struct {
+	for quantity, values := range map[string]struct {
 		got  estimate.Interval
 		want float64
 	}{
-		"κ": {u.Kappa, r.kappa}, "λ_min": {u.Min, r.lambdaMin}, "λ_max": {u.Max, r.lambdaMax},
-		"‖(I−P)K(I−P)‖/λ": {u.Conditions.Norm, r.norm}, "smallest eigenvalue of the pencil": {u.Conditions.Low, r.low},
-		"largest eigenvalue of the pencil": {u.Conditions.High, r.high},
+		"κ": {rung.Kappa, r.kappa}, "λ_min": {rung.Min, r.lambdaMin}, "λ_max": {rung.Max, r.lambdaMax},
+		"‖(I−P)K(I−P)‖/λ":                   {rung.Conditions.Norm, r.norm},
+		"smallest eigenvalue of the pencil": {rung.Conditions.Low, r.low},
+		"largest eigenvalue of the pencil":  {rung.Conditions.High, r.high},
 	} {
-		if e.got.Lo > e.got.Hi || !(e.got.Lo*(1-1e-5) <= e.want && e.want <= e.got.Hi*(1+1e-5)) {
-			t.Errorf("%v: %s = %v, by dense eigenvalues %g", description, what, e.got, e.want)
+		if values.got.Lo > values.got.Hi || !(values.got.Lo*(1-1e-5) <= values.want &&
+			values.want <= values.got.Hi*(1+1e-5)) {
+			t.Errorf("%v: %s = %v, by dense eigenvalues %g", description, quantity, values.got, values.want)
 		}
 	}
 }
@@ -125,5 +127,5 @@ func searchSeed(t testing.TB, p Problem, o Options, seed uint64) *Result {
 
 // chosenRung returns the index of the rung that a search chooses, or −1.
 func chosenRung(r *Result) int {
-	return slices.IndexFunc(r.Rungs, func(u Rung) bool { return u.S == r.S })
+	return slices.IndexFunc(r.Rungs, func(rung Rung) bool { return rung.S == r.S })
 }

@@ -17,14 +17,14 @@ import (
 
 // Problem is the problem to choose the number of features for.
 type Problem struct {
-	K       stage.Operator // the stored K+λI, with products with K
+	K       stage.Operator // the stored K+λI, which also multiplies by K
 	X       points.Points  // n points
 	Map     feature.Dist   // distribution of the features; Search makes it nested, see feature.Doubling
 	Lambda  float64
 	LambdaP float64 // ridge λ_p of M = ZZᵀ+λ_pI; 0 means λ
 	RHS     int     // number t of right-hand sides of the intended solve; 0 means 1
 	Tol     float64 // tolerance τ of the intended solve; 0 means 1e-3
-	// Error is e ≥ ‖K_stored−K‖₂ for the stored K. All claims are about K itself, and allow for this error. Default 0.
+	// Error is an upper bound of ‖K_stored−K‖₂. All claims are about K itself, and allow for this error.
 	Error float64
 	// Comm is the group of ranks that share K and the rows of the features. All ranks have X, and call Search together.
 	// Default: comm.Alone().
@@ -38,19 +38,20 @@ type Problem struct {
 // Neither Ẑ nor ẐᵀẐ changes when columns are added, and ZZᵀ+λ_pI = (ẐẐᵀ+cλ_pI)/c without rounding, because c is a power
 // of two.
 type ladder struct {
-	x        points.Points // points of this rank
-	comm     comm.Comm
-	features feature.Doubling // distribution of the features, which makes those of a narrower rung the first of a wider
-	g        rng.Stream       // random numbers of the features
-	zHat     *points.Dense32  // Ẑ, n×s; nil before the first rung
-	gram     precond.Gram     // ẐᵀẐ
-	seconds  Seconds          // total seconds of all rungs so far
+	x    points.Points // points of this rank
+	comm comm.Comm
+	// features is the distribution of the features. The features of a rung are the first ones of the next rung.
+	features feature.Doubling
+	stream   rng.Stream      // random numbers of the features
+	zHat     *points.Dense32 // Ẑ, n×s; nil before the first rung
+	gram     precond.Gram    // ẐᵀẐ
+	seconds  Seconds         // total seconds of all rungs so far
 }
 
 // growTo adds features until their number is width, and updates ẐᵀẐ.
 func (l *ladder) growTo(ctx context.Context, width int) error {
 	clock := time.Now()
-	n, d := l.x.Dims()
+	n, dim := l.x.Dims()
 	oldWidth := 0
 	z := points.NewDense32(n, width, nil)
 	if l.zHat != nil {
@@ -59,7 +60,7 @@ func (l *ladder) growTo(ctx context.Context, width int) error {
 			copy(z.Row(i), l.zHat.Row(i))
 		}
 	}
-	addedMap, err := l.features.Part(d, oldWidth, width, l.g)
+	addedMap, err := l.features.Part(dim, oldWidth, width, l.stream)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (l *ladder) growTo(ctx context.Context, width int) error {
 		for i := range n {
 			row := z.Row(i)[oldWidth:]
 			for j := range row {
-				row[j] *= scale // the added s' features have the factor 1/√s', which becomes 1/√First
+				row[j] *= scale // The map scales s' added features by 1/√s'; the ladder needs 1/√First.
 			}
 		}
 	}
@@ -101,7 +102,7 @@ func (l *ladder) newMetric(ctx context.Context, lambdaP float64) (*metric, error
 
 // metric is M = (ẐẐᵀ+cλ_pI)/c.
 type metric struct {
-	scaledInverse *precond.Woodbury // ẐẐᵀ+cλ_pI, which solves with it
+	scaledInverse *precond.Woodbury // ẐẐᵀ+cλ_pI in Woodbury form
 	scale         float64           // c
 }
 
@@ -116,8 +117,8 @@ func (m *metric) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 }
 
 // NormalTo sets dst to a sample of N(0, M).
-func (m *metric) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
-	err := m.scaledInverse.NormalTo(ctx, dst, g)
+func (m *metric) NormalTo(ctx context.Context, dst *mat.Dense, stream rng.Stream) error {
+	err := m.scaledInverse.NormalTo(ctx, dst, stream)
 	dst.Scale(1/math.Sqrt(m.scale), dst)
 	return err
 }

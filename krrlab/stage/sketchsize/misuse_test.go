@@ -16,9 +16,9 @@ func TestInvalidOptions(t *testing.T) {
 	withLambdaP := p
 	withLambdaP.LambdaP = 0.5
 	for _, c := range []struct {
-		p    Problem
-		o    Options
-		want string
+		problem   Problem
+		options   Options
+		wantError string
 	}{
 		{p, Options{Test: "theorem8"}, "theorem8"},
 		{p, Options{Target: 1}, "Target 1"},
@@ -33,9 +33,10 @@ func TestInvalidOptions(t *testing.T) {
 		{p, Options{Preset: "kappa6"}, "kappa6"},
 		{p, Options{Preset: "paper", Constants: Kappa5Constants}, "exclude each other"},
 	} {
-		res, err := Search(context.Background(), c.p, &c.o, rng.New(1))
-		if err == nil || res != nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%+v: error %v, want one with %q", c.o, err, c.want)
+		result, err := Search(context.Background(), c.problem, &c.options, rng.New(1))
+		if err == nil || result != nil || !strings.Contains(err.Error(), c.wantError) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: error %v, want one with %q", c.options, err, c.wantError)
 		}
 	}
 }
@@ -47,11 +48,11 @@ func TestConstants(t *testing.T) {
 	}
 	for preset, want := range map[string]ConditionConstants{"": Kappa5Constants, "paper": PaperConstants,
 		"kappa5": Kappa5Constants, "kappa10": Kappa10Constants} {
-		o, parsed := Options{Preset: preset}, ConditionConstants{}
-		testkit.OK(t, o.setDefaults(60, 1, 1))
+		options, parsed := Options{Preset: preset}, ConditionConstants{}
+		testkit.OK(t, options.setDefaults(60, 1, 1))
 		testkit.OK(t, parsed.Set(want.String()))
-		if parsed.Name = want.Name; o.Constants != want || parsed != want {
-			t.Errorf("preset %q: %v, read from its text %v, want %v", preset, o.Constants, parsed, want)
+		if parsed.Name = want.Name; options.Constants != want || parsed != want {
+			t.Errorf("preset %q: %v, read from its text %v, want %v", preset, options.Constants, parsed, want)
 		}
 	}
 }

@@ -29,14 +29,15 @@ type Result struct {
 	Coverage   string             `json:"coverage,omitempty"` // what Theorem 7 proves for this kernel and these features
 
 	Status Status `json:"status"`
-	// S is the number of features that was accepted, or else that with the least predicted time; 0 if none was tried.
+	// S is the accepted number of features, or else the one with the least predicted time; 0 if none was tried.
 	S       int     `json:"s"`
-	Max     int     `json:"max"`   // the largest possible S
-	Limit   string  `json:"limit"` // what limits Max: n, asked (by the options) or memory
+	Max     int     `json:"max"`   // largest possible S
+	Limit   string  `json:"limit"` // limit of Max: "n", "asked" (by the options) or "memory"
 	Rungs   []Rung  `json:"rungs"`
 	Seconds float64 `json:"seconds"`
 }
 
+// String returns the result as lines of text, one for each rung.
 func (r *Result) String() string {
 	var lines stage.Lines
 	lines.AddProblem(&r.Header)
@@ -63,14 +64,14 @@ func (r *Result) testText() string {
 }
 
 // rungText describes a rung on one line.
-func (s *Result) rungText(r Rung) string {
-	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, outward.Span(r.Kappa.Lo, r.Kappa.Hi, 4))
-	if c := r.Conditions; c != nil {
-		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4),
+func (r *Result) rungText(rung Rung) string {
+	text := fmt.Sprintf("%-7s κ %-18s", rung.Verdict, outward.Span(rung.Kappa.Lo, rung.Kappa.Hi, 4))
+	if c := rung.Conditions; c != nil {
+		text += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4),
 			outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
 	}
-	return t + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(r.Iterations, "iteration"),
-		r.PredictedSeconds, r.Seconds.Rung)
+	return text + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(rung.Iterations, "iteration"),
+		rung.PredictedSeconds, rung.Seconds.Rung)
 }
 
 // resultText states how the search ended and the number of features that it names.
@@ -100,71 +101,71 @@ func (r *Result) problemTitle() string {
 }
 
 // Table returns a table with one row per rung.
-func (s *Result) Table() *plots.Table {
-	t := &plots.Table{Title: s.problemTitle(), Columns: plots.ParseColumns("s", "κ", "κ low", "κ high")}
-	theorem := s.Test == Theorem7
+func (r *Result) Table() *plots.Table {
+	table := &plots.Table{Title: r.problemTitle(), Columns: plots.ParseColumns("s", "κ", "κ low", "κ high")}
+	theorem := r.Test == Theorem7
 	if theorem {
-		t.Columns = append(t.Columns, plots.ParseColumns("rank of P", "condition 1", "low", "high", "verdict 1",
+		table.Columns = append(table.Columns, plots.ParseColumns("rank of P", "condition 1", "low", "high", "verdict 1",
 			"least ratio",
 			"low", "largest ratio", "high", "verdict 2")...)
 	}
-	t.Columns = append(t.Columns, plots.ParseColumns("verdict", "iterations", "predicted (s)", "features (s)",
+	table.Columns = append(table.Columns, plots.ParseColumns("verdict", "iterations", "predicted (s)", "features (s)",
 		"ZᵀZ (s)",
 		"factor (s)", "test (s)", "rung (s)")...)
-	for _, r := range s.Rungs {
-		row := []any{r.S, r.Kappa}
-		if c := r.Conditions; theorem && c != nil {
+	for _, rung := range r.Rungs {
+		row := []any{rung.S, rung.Kappa}
+		if c := rung.Conditions; theorem && c != nil {
 			row = append(row, c.Rank, c.Norm, c.First,
 				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
 		} else if theorem {
-			row = append(row, make([]any, 10)...) // no values of the conditions
+			row = append(row, make([]any, 10)...) // empty cells of the conditions
 		}
-		seconds := r.Seconds
-		t.Add(append(row, r.Verdict, r.Iterations, r.PredictedSeconds, seconds.Features, seconds.Gram, seconds.Factor,
-			seconds.Test, seconds.Rung)...)
+		seconds := rung.Seconds
+		table.Add(append(row, rung.Verdict, rung.Iterations, rung.PredictedSeconds, seconds.Features, seconds.Gram,
+			seconds.Factor, seconds.Test, seconds.Rung)...)
 	}
-	return t
+	return table
 }
 
 // Plot draws the ladder. For kappa it shows κ's interval against s, and the target. For theorem7 it shows the quantity
 // of each condition divided by its threshold, and κ divided by the bound that the conditions imply; a rung is accepted
 // if both conditions are below 1.
-func (s *Result) Plot() *plots.Figure {
+func (r *Result) Plot() *plots.Figure {
 	chosen := -1
 	kappa := plots.Series{Name: "κ(M⁻¹A)"}
-	for i, r := range s.Rungs {
-		kappa.AddInterval(float64(r.S), r.Kappa)
-		if s.Status == Found && r.S == s.S {
+	for i, rung := range r.Rungs {
+		kappa.AddInterval(float64(rung.S), rung.Kappa)
+		if r.Status == Found && rung.S == r.S {
 			chosen = i
 		}
 	}
-	var f *plots.Figure
-	if s.Test == Theorem7 {
-		kappa.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", s.Target)
+	var figure *plots.Figure
+	if r.Test == Theorem7 {
+		kappa.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", r.Target)
 		for i := range kappa.Y {
-			kappa.Y[i] /= s.Target
+			kappa.Y[i] /= r.Target
 		}
 		kappa.Lo, kappa.Hi = nil, nil // the conditions decide, and error bars of κ would hide theirs
-		f = plots.Ladder(s.problemTitle(), "relative to the threshold", 1, chosen,
-			append(s.conditionSeries(), kappa)...)
-		f.HLines[0].Label = "threshold"
+		figure = plots.Ladder(r.problemTitle(), "relative to the threshold", 1, chosen,
+			append(r.conditionSeries(), kappa)...)
+		figure.HLines[0].Label = "threshold"
 	} else {
-		f = plots.Ladder(s.problemTitle(), kappa.Name, s.Target, chosen, kappa)
+		figure = plots.Ladder(r.problemTitle(), kappa.Name, r.Target, chosen, kappa)
 	}
-	f.X.Label = "features s"
-	f.Caption = s.testText() + ". " + s.resultText() + "."
-	return f
+	figure.X.Label = "features s"
+	figure.Caption = r.testText() + ". " + r.resultText() + "."
+	return figure
 }
 
 // conditionSeries returns the measured quantities of both conditions in units of their thresholds.
-func (s *Result) conditionSeries() []plots.Series {
+func (r *Result) conditionSeries() []plots.Series {
 	condition1 := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}
 	condition2 := plots.Series{Name: "condition 2: |ratio−1|/γ"}
-	for _, r := range s.Rungs {
-		if c := r.Conditions; c != nil {
-			width, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
+	for _, rung := range r.Rungs {
+		if c := rung.Conditions; c != nil {
+			width, alpha, gamma := float64(rung.S), r.Constants.Alpha, r.Constants.Gamma
 			condition1.AddBand(width, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
-			// |ratio−1| is largest at the least or the largest ratio, and smallest at the inner ends of their intervals
+			// The maximum of |ratio−1| is attained at the smallest or the largest ratio.
 			condition2.AddBand(width, math.Max(1-c.Low.Value, c.High.Value-1)/gamma,
 				math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}

@@ -46,15 +46,15 @@ type Options struct {
 	Constants ConditionConstants `flag:"constants" help:"θ,α,γ of theorem7, instead of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ"`
 	First     int                `flag:"first" check:">=1" help:"first s (default: 128, or n/8 if that is less)"`
 	Max       int                `flag:"max" check:">=1" help:"largest s, below n (default: n−1)"`
-	// Eigen is the largest s at which the conditions are measured even if the spectrum of M⁻¹A, which certainly leaves
-	// the range that they imply, has already refuted them.
+	// Eigen is the largest s at which the conditions are measured although they are refuted already, because the
+	// spectrum of M⁻¹A leaves the range that they imply.
 	Eigen int `flag:"conditions-up-to" default:"2048" check:">=-1" zero:"-1" help:"largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never"`
 	// Confidence is the probability that no rung is accepted wrongly. All possible rungs up to Max have equal shares of
 	// 1−Confidence.
 	Confidence float64 `flag:"confidence" default:"0.95" check:"(0,1)" help:"probability that no s is accepted wrongly"`
 	Steps      int     `default:"150" check:">=1"` // maximum number of steps of a Lanczos process
 
-	memory accel.Budget // for the features and their factors
+	memory accel.Budget // memory budget for the features and their factors
 	// progress is called before every rung and after the last one with the completed work. A rung counts (s/First)².
 	progress func(completed, total int)
 }
@@ -70,7 +70,8 @@ func (o *Options) Prepare(c *stage.Command) error {
 	return nil
 }
 
-// setDefaults replaces zeros by the defaults for n points, and returns an error for invalid options. λ_p must not be 0.
+// setDefaults replaces zeros by the defaults for n points, and returns an error for invalid options. lambdaP must not
+// be 0.
 func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
 	if err := schema.Complete(o); err != nil {
 		return err
@@ -94,44 +95,46 @@ func (o *Options) setDefaults(n int, lambda, lambdaP float64) error {
 	return o.Constants.Validate()
 }
 
-// Run doubles s until a test of the features accepts. The tested Z can be used again: with Fourier features, it is that
-// of the preconditioner Features with the same seed and S: s; with other features, that of a preconditioner whose Map
-// is feature.Doubling{Dist, First}. Theorem7 requires λ_p = λ, and returns an error for other values. If ctx ends, Run
-// returns the rungs so far together with ctx's error.
+// Run doubles s until a test of the features accepts. A solve can use the tested Z: with Fourier features, the
+// preconditioner Features with the same seed and S: s has this Z; with other features, a preconditioner whose Map is
+// feature.Doubling{Dist, First} has it. Theorem7 requires λ_p = λ, and returns an error for other values. If ctx ends,
+// Run returns the rungs so far together with ctx's error.
 func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
 	start, problem := time.Now(), bench.Problem()
-	task := Problem{Comm: problem.Comm, X: problem.X, Lambda: problem.Lambda, LambdaP: problem.Lambda, RHS: problem.T,
-		Tol: problem.Tol}
+	searchProblem := Problem{Comm: problem.Comm, X: problem.X, Lambda: problem.Lambda, LambdaP: problem.Lambda,
+		RHS: problem.T, Tol: problem.Tol}
 	var err error
 	if configuredMap := problem.Z.Map(); configuredMap != nil {
-		task.Map, task.LambdaP = configuredMap, problem.Z.LambdaP
-	} else if task.Map, err = feature.For(problem.Kernel); err != nil {
+		searchProblem.Map, searchProblem.LambdaP = configuredMap, problem.Z.LambdaP
+	} else if searchProblem.Map, err = feature.For(problem.Kernel); err != nil {
 		return nil, err
 	}
 	o.progress = stage.Progress(ctx, bench.Notify, Stage.Name)
-	if err := o.setDefaults(problem.N, task.Lambda, task.LambdaP); err != nil { // check before K is formed
+	// The options are checked before K is formed.
+	if err := o.setDefaults(problem.N, searchProblem.Lambda, searchProblem.LambdaP); err != nil {
 		return nil, err
 	}
 	k, err := bench.K(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	task.K, task.Error = k, k.Error
+	searchProblem.K, searchProblem.Error = k, k.Error
 	memory := problem.Memory.Reserve(k.Bytes())
-	if machine := accel.AvailableMemory(0, 1); machine.Free() < memory.Free() { // the search doubles as far as it can
-		memory = machine
+	// The search may use all free memory.
+	if available := accel.AvailableMemory(0, 1); available.Free() < memory.Free() {
+		memory = available
 	}
 	if o.memory, err = comm.SmallestBudget(ctx, problem.Comm, memory); err != nil {
 		return nil, err
 	}
-	r, err := Search(ctx, task, &o, rng.New(problem.Seed))
+	r, err := Search(ctx, searchProblem, &o, rng.New(problem.Seed))
 	if r == nil {
 		return nil, err
 	}
-	r.Header, r.LambdaP, r.Features = problem.Header, task.LambdaP, task.Map.String()
-	r.Storage, r.KBound = k.Storage().String(), stage.Number(task.Error)
+	r.Header, r.LambdaP, r.Features = problem.Header, searchProblem.LambdaP, searchProblem.Map.String()
+	r.Storage, r.KBound = k.Storage().String(), stage.Number(searchProblem.Error)
 	if r.Test == Theorem7 {
-		r.Coverage = coverage(problem.Kernel, task.Map, r.Target)
+		r.Coverage = coverage(problem.Kernel, searchProblem.Map, r.Target)
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, err

@@ -12,11 +12,12 @@ import (
 // TestDefaults checks the documented defaults, and the memory of a rung by its formula.
 func TestDefaults(t *testing.T) {
 	for n, ladder := range map[int][2]int{2000: {128, 1999}, 80: {10, 79}, 5: {1, 4}} { // first and largest s
-		var o Options
-		testkit.OK(t, o.setDefaults(n, 1, 1))
-		if o.Test != Kappa || o.Target != 30 || o.Constants != Kappa5Constants || o.Confidence != 0.95 ||
-			o.Eigen != 2048 || o.Steps != 150 || [2]int{o.First, o.Max} != ladder {
-			t.Errorf("n = %d: %+v, want s from %d to %d", n, o, ladder[0], ladder[1])
+		var options Options
+		testkit.OK(t, options.setDefaults(n, 1, 1))
+		if options.Test != Kappa || options.Target != 30 || options.Constants != Kappa5Constants ||
+			options.Confidence != 0.95 || options.Eigen != 2048 || options.Steps != 150 ||
+			[2]int{options.First, options.Max} != ladder {
+			t.Errorf("n = %d: %+v, want s from %d to %d", n, options, ladder[0], ladder[1])
 		}
 	}
 	const n, s, d = 1000, 100, 4

@@ -8,17 +8,17 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/feature"
 )
 
-// ConditionConstants has the constants of Theorem 7's two conditions on a matrix of features Z, n×s, for the kernel
-// matrix K and the ridge λ. With P the orthogonal projector on the span of the eigenvectors of ZZᵀ whose eigenvalues
-// exceed θλ, and K = VVᵀ, the conditions are
+// ConditionConstants has the constants of the two conditions of Theorem 7 (Avron, Clarkson and Woodruff 2017) on a
+// matrix of features Z, n×s, for the kernel matrix K and the ridge λ. With P the orthogonal projector on the span of
+// the eigenvectors of ZZᵀ whose eigenvalues exceed θλ, and K = VVᵀ, the conditions are
 //
 //  1. ‖(I−P)K(I−P)‖₂ ≤ αλ,
 //  2. (1−γ)‖ZᵀPx‖² ≤ ‖VᵀPx‖² ≤ (1+γ)‖ZᵀPx‖²  for all x.
 type ConditionConstants struct {
 	Name  string  `json:"name"`  // name of the preset, or "own constants"
-	Theta float64 `json:"theta"` // θ
-	Alpha float64 `json:"alpha"` // α
-	Gamma float64 `json:"gamma"` // γ
+	Theta float64 `json:"theta"` // θ, threshold of the eigenvalues of ZZᵀ in units of λ
+	Alpha float64 `json:"alpha"` // α of condition 1
+	Gamma float64 `json:"gamma"` // γ of condition 2
 }
 
 // The presets. PaperConstants has the constants printed in the paper; for TensorSketch they need about 11,000 times the
@@ -40,6 +40,7 @@ func (c *ConditionConstants) Set(text string) error {
 	return c.Validate()
 }
 
+// String returns the text that Set parses, or "" for zero constants.
 func (c ConditionConstants) String() string {
 	if c == (ConditionConstants{}) {
 		return ""
@@ -47,7 +48,7 @@ func (c ConditionConstants) String() string {
 	return fmt.Sprintf("%g,%g,%g", c.Theta, c.Alpha, c.Gamma)
 }
 
-// Type names the numbers in help texts.
+// Type returns the name of the value in the help text of a flag.
 func (ConditionConstants) Type() string { return "θ,α,γ" }
 
 // Validate returns an error if the constants do not imply any bound.
@@ -67,7 +68,7 @@ func (c ConditionConstants) mustBeValid() {
 	}
 }
 
-// Bound returns the condition number that the two conditions guarantee for λ_p = λ:
+// Bound returns the bound of κ(M⁻¹A) with A = K+λI and M = ZZᵀ+λI that the two conditions guarantee:
 //
 //	κ(M⁻¹A) ≤ max_t hi(t) / min_t lo(t),  t ≥ 0,
 //	hi(t) = [1+(√((1+γ)t)+√α)²]/(1+t),  lo(t) = [1+((√((1−γ)t)−√α)₊)²]/(1+θ+t).
@@ -93,7 +94,7 @@ func (c ConditionConstants) Bound() float64 {
 func (c ConditionConstants) Upper() float64 {
 	c.mustBeValid()
 	a := 1 + c.Gamma
-	hiAt := func(x float64) float64 { return (1 + sq(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
+	hiAt := func(x float64) float64 { return (1 + square(math.Sqrt(a)*x+math.Sqrt(c.Alpha))) / (1 + x*x) }
 	hi := max(hiAt(0), a)
 	if x, ok := positiveRoot(math.Sqrt(a*c.Alpha), 1+c.Alpha-a, -math.Sqrt(a*c.Alpha)); ok {
 		hi = max(hi, hiAt(x))
@@ -111,7 +112,7 @@ func (c ConditionConstants) Lower() float64 {
 	c.mustBeValid()
 	b, top := 1-c.Gamma, 1+c.Theta
 	loAt := func(x float64) float64 {
-		return (1 + sq(max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
+		return (1 + square(max(math.Sqrt(b)*x-math.Sqrt(c.Alpha), 0))) / (top + x*x)
 	}
 	kink := math.Sqrt(c.Alpha / b)
 	lo := min(loAt(kink), b)
@@ -135,36 +136,36 @@ func (c ConditionConstants) Margin() float64 {
 	return min(1-(1+c.Theta)/(1+c.Alpha), c.Gamma/(1+c.Gamma+1/c.Theta))
 }
 
-// FeatureFactor returns the multiple of Theorem 1's number of features with which TensorSketch passes the test with the
-// same probability. Theorem 1 requires ε = ½ of Lemma 4, and s is proportional to ε⁻². The factor is therefore (1/2ε)²,
-// with ε the Margin, or +Inf if no number of features suffices.
+// FeatureFactor returns the number of features with which TensorSketch passes the test, as a multiple of the number
+// that Theorem 1 requires for the same probability. Theorem 1 requires ε = ½ of Lemma 4, and s is proportional to ε⁻².
+// The factor is therefore (1/2ε)², with ε the Margin, or +Inf if no number of features suffices.
 func (c ConditionConstants) FeatureFactor() float64 {
 	if eps := c.Margin(); eps > 0 {
-		return sq(0.5 / eps)
+		return square(0.5 / eps)
 	}
 	return math.Inf(1)
 }
 
-// sq returns x².
-func sq(x float64) float64 { return x * x }
+// square returns x².
+func square(x float64) float64 { return x * x }
 
 // positiveRoot returns the positive root of px²+qx+r for p > 0 > r, without cancellation; ok is false if p = 0.
 func positiveRoot(p, q, r float64) (x float64, ok bool) {
 	if p == 0 {
 		return 0, false
 	}
-	d := math.Sqrt(q*q - 4*p*r)
+	root := math.Sqrt(q*q - 4*p*r)
 	if q >= 0 {
-		return -2 * r / (q + d), true
+		return -2 * r / (q + root), true
 	}
-	return (d - q) / (2 * p), true
+	return (root - q) / (2 * p), true
 }
 
 // coverage states what Theorem 7 proves for a kernel and its features.
 func coverage(k kernel.Kernel, features feature.Dist, bound float64) string {
 	_, isPolynomial := k.(kernel.Polynomial)
-	if f, ok := features.(feature.Doubling); ok {
-		features = f.Dist
+	if doubling, ok := features.(feature.Doubling); ok {
+		features = doubling.Dist
 	}
 	if _, isTensorSketch := features.(feature.TensorSketch); isPolynomial && isTensorSketch {
 		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of "+

@@ -13,23 +13,23 @@ func TestUpperAndLower(t *testing.T) {
 	for _, c := range []ConditionConstants{PaperConstants, Kappa5Constants, Kappa10Constants,
 		{Theta: 0.3, Alpha: 0.5, Gamma: 0.2}, {Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9},
 		{Theta: 5, Alpha: 4, Gamma: 0}} {
-		hiAt := func(x float64) float64 {
-			return (1 + math.Pow(math.Sqrt((1+c.Gamma)*x)+math.Sqrt(c.Alpha), 2)) / (1 + x)
+		hiAt := func(logT float64) float64 {
+			return (1 + math.Pow(math.Sqrt((1+c.Gamma)*logT)+math.Sqrt(c.Alpha), 2)) / (1 + logT)
 		}
-		loAt := func(x float64) float64 {
-			return (1 + math.Pow(max(math.Sqrt((1-c.Gamma)*x)-math.Sqrt(c.Alpha), 0), 2)) / (1 + c.Theta + x)
+		loAt := func(logT float64) float64 {
+			return (1 + math.Pow(max(math.Sqrt((1-c.Gamma)*logT)-math.Sqrt(c.Alpha), 0), 2)) / (1 + c.Theta + logT)
 		}
 		largest, smallest := max(hiAt(0), 1+c.Gamma), min(loAt(0), 1-c.Gamma)
 		highest, lowest := 0., 0. // logarithms of the t at which the extremes lie
 		for _, step := range []float64{1e-3, 1e-6} {
 			nearHighest, nearLowest := highest, lowest
 			for k := range 40001 { // e^−20 … e^20, then about the extremes
-				x := float64(k-20000) * step
-				if v := hiAt(math.Exp(nearHighest + x)); v > largest {
-					largest, highest = v, nearHighest+x
+				logT := float64(k-20000) * step
+				if value := hiAt(math.Exp(nearHighest + logT)); value > largest {
+					largest, highest = value, nearHighest+logT
 				}
-				if v := loAt(math.Exp(nearLowest + x)); v < smallest {
-					smallest, lowest = v, nearLowest+x
+				if value := loAt(math.Exp(nearLowest + logT)); value < smallest {
+					smallest, lowest = value, nearLowest+logT
 				}
 			}
 		}
@@ -38,8 +38,8 @@ func TestUpperAndLower(t *testing.T) {
 		if math.Abs(hi-largest) > 1e-11*largest || math.Abs(lo-smallest) > 1e-11*smallest {
 			t.Errorf("%+v: hi %.15g and lo %.15g, on a grid %.15g and %.15g", c, hi, lo, largest, smallest)
 		}
-		if b := c.Bound(); math.Abs(b-hi/lo) > 1e-14*b {
-			t.Errorf("%+v: bound %g of %g/%g", c, b, hi, lo)
+		if bound := c.Bound(); math.Abs(bound-hi/lo) > 1e-14*bound {
+			t.Errorf("%+v: bound %g of %g/%g", c, bound, hi, lo)
 		}
 	}
 }

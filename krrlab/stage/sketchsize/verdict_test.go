@@ -21,11 +21,12 @@ import (
 // 1 % below.
 func TestThresholds(t *testing.T) {
 	const lambda, near = 0.5, 0.01
-	k := kernel.Polynomial{Gamma: 1, Degree: 1}
+	kern := kernel.Polynomial{Gamma: 1, Degree: 1}
 	x := scaledNormals(200, 6, 0.5)
-	p := newTestProblem(t, k, x, lambda)
-	p.Map = biased{1.2} // with 4 columns for 6 coordinates; the other two coordinates give the norm of condition 1
-	ref := newReference(t, testkit.KernelMatrix(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
+	p := newTestProblem(t, kern, x, lambda)
+	// Z has 4 columns for 6 coordinates; the other two coordinates determine the norm of condition 1
+	p.Map = scaledLinear{1.2}
+	ref := newReference(t, testkit.KernelMatrix(kern, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
 	gamma := max(ref.high-1, 1-ref.low)
 	if ref.norm == 0 || gamma >= 1/(1+near) {
 		t.Fatalf("norm %g, γ %g: the test needs other parameters", ref.norm, gamma)
@@ -34,13 +35,13 @@ func TestThresholds(t *testing.T) {
 		scale         float64
 		first, second Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
-		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3,
+		options := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3,
 			Alpha: c.scale * ref.norm,
 			Gamma: c.scale * gamma}, Steps: 200}
-		r := searchSeed(t, p, o, 3).Rungs[0].Conditions
-		if r.First != c.first || r.Second != c.second {
-			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", c.scale, r.First, r.Second,
-				c.first, c.second)
+		conditions := searchSeed(t, p, options, 3).Rungs[0].Conditions
+		if conditions.First != c.first || conditions.Second != c.second {
+			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", c.scale, conditions.First,
+				conditions.Second, c.first, c.second)
 		}
 	}
 }
@@ -51,12 +52,12 @@ func TestUpperEnd(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 1.5}, scaledNormals(400, 3, 0.8), 0.2)
 	across := 0
 	for steps := range 25 {
-		o := Options{First: 64, Max: 64, Target: 60, Steps: steps + 2}
-		r := searchSeed(t, p, o, 5).Rungs[0]
-		if (r.Verdict == Accept) != (r.Kappa.Hi <= o.Target) {
-			t.Errorf("%d steps: %s with κ %v", o.Steps, r.Verdict, r.Kappa)
+		options := Options{First: 64, Max: 64, Target: 60, Steps: steps + 2}
+		rung := searchSeed(t, p, options, 5).Rungs[0]
+		if (rung.Verdict == Accept) != (rung.Kappa.Hi <= options.Target) {
+			t.Errorf("%d steps: %s with κ %v", options.Steps, rung.Verdict, rung.Kappa)
 		}
-		if r.Kappa.Value < o.Target && r.Kappa.Hi > o.Target {
+		if rung.Kappa.Value < options.Target && rung.Kappa.Hi > options.Target {
 			across++
 		}
 	}
@@ -65,24 +66,24 @@ func TestUpperEnd(t *testing.T) {
 	}
 }
 
-// biased is a distribution of the features √factor·x_c, c < s, of the kernel xᵀz: ZZᵀ = factor·K if s is at least the
-// dimension of x.
-type biased struct{ factor float64 }
+// scaledLinear is a distribution of the features √factor·x_c, c < s, of the kernel xᵀz: ZZᵀ = factor·K if s is at least
+// the dimension of x.
+type scaledLinear struct{ factor float64 }
 
-func (f biased) String() string { return "biased linear features" }
+func (f scaledLinear) String() string { return "biased linear features" }
 
-func (f biased) Sample(d, s int, _ rng.Stream) (feature.Map, error) {
-	return biasedMap{f.factor, d, s}, nil
+func (f scaledLinear) Sample(d, s int, _ rng.Stream) (feature.Map, error) {
+	return scaledLinearMap{f.factor, d, s}, nil
 }
 
-type biasedMap struct {
+type scaledLinearMap struct {
 	factor float64
 	d, s   int
 }
 
-func (m biasedMap) Dims() (d, s int) { return m.d, m.s }
+func (m scaledLinearMap) Dims() (d, s int) { return m.d, m.s }
 
-func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
+func (m scaledLinearMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
 	n, _ := x.Dims()
 	row := make([]float64, m.d)
 	for i := range n {
@@ -104,29 +105,29 @@ type storedOperator struct {
 }
 
 // addErrorTo adds size·uuᵀ·src to dst and returns err.
-func (k storedOperator) addErrorTo(dst, src *mat.Dense, err error) error {
-	var c mat.VecDense
-	c.MulVec(src.T(), k.u)
-	dst.RankOne(dst, k.size, k.u, &c)
+func (a storedOperator) addErrorTo(dst, src *mat.Dense, err error) error {
+	var inner mat.VecDense
+	inner.MulVec(src.T(), a.u)
+	dst.RankOne(dst, a.size, a.u, &inner)
 	return err
 }
 
-func (k storedOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.addErrorTo(dst, src, k.Operator.MulTo(ctx, dst, src))
+func (a storedOperator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return a.addErrorTo(dst, src, a.Operator.MulTo(ctx, dst, src))
 }
 
-func (k storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return k.addErrorTo(dst, src, k.Operator.KMulTo(ctx, dst, src))
+func (a storedOperator) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return a.addErrorTo(dst, src, a.Operator.KMulTo(ctx, dst, src))
 }
 
 // TestStorageError checks that the intervals contain the values of K itself although K is stored with an error. A
 // stored K+λI that is indefinite is an error.
 func TestStorageError(t *testing.T) {
 	const lambda = 0.5
-	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
+	kern := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
 	x := scaledNormals(150, 4, 0.7)
-	exact := newTestProblem(t, k, x, lambda)
-	dense := testkit.KernelMatrix(k, x)
+	exact := newTestProblem(t, kern, x, lambda)
+	dense := testkit.KernelMatrix(kern, x)
 	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
 	var eig mat.EigenSym
 	if !eig.Factorize(dense, true) {
@@ -134,21 +135,22 @@ func TestStorageError(t *testing.T) {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: ConditionConstants{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
+	options := Options{Test: Theorem7, First: 64, Max: 64, Constants: ConditionConstants{Theta: 0.3, Alpha: 0.36,
+		Gamma: 0.3}}
 	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
 		for _, col := range []int{0, 75, 140, 149} {
 			p := exact
 			p.K, p.Error = storedOperator{exact.K, size, mat.VecDenseCopyOf(vectors.ColView(col))}, math.Abs(size)
-			r := searchSeed(t, p, o, 3).Rungs[0]
-			if r.Conditions == nil {
+			rung := searchSeed(t, p, options, 3).Rungs[0]
+			if rung.Conditions == nil {
 				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
 			}
-			ref.checkRung(t, r, size, col)
+			ref.checkRung(t, rung, size, col)
 		}
 	}
 	p := exact
 	p.K, p.Error = storedOperator{exact.K, -2 * lambda, mat.VecDenseCopyOf(vectors.ColView(0))}, 0.01
-	testkit.Fails(t, testkit.ErrOf(Search(t.Context(), p, &o, rng.New(3))), "K as stored has an error above λ")
+	testkit.Fails(t, testkit.ErrOf(Search(t.Context(), p, &options, rng.New(3))), "K as stored has an error above λ")
 }
 
 // TestJudgments compares the verdict, the relative width and the inner end for κ, for a norm and for the two extreme
@@ -167,7 +169,7 @@ func TestJudgments(t *testing.T) {
 		{"κ with a storage error", judgeKappa(r, 0.2, 10), lanczosState{Open, 1.5, 4}},
 		{"norm below", judgeNorm(r, 0, 10), lanczosState{Accept, 0.25, 8}},
 		{"norm with a storage error", judgeNorm(r, 0.5, 10), lanczosState{Open, 0.25, 8}},
-		// width relative to a tenth of the limit
+		// The width is relative to a tenth of the limit if the norm is smaller.
 		{"norm far below", judgeNorm(r, 0, 400), lanczosState{Accept, 0.05, 8}},
 		{"norm above", judgeNorm(r, 0.5, 7), lanczosState{Reject, 0.25, 8}},
 		{"ratios", judgeRatios(&lanczos.Result{Min: interval(0.9, 0.6, 0.9), Max: interval(1.2, 1.2, 1.5)}, 0, 0.5),
