@@ -16,23 +16,23 @@ import (
 func TestAgreeToStop(t *testing.T) {
 	failure := errors.New("bad")
 	for _, c := range []struct {
-		errs         []error // error of each rank
-		fails, stops bool    // wanted outcome of every rank
+		errs                 []error // error of each rank
+		wantFails, wantStops bool    // wanted outcome of every rank
 	}{
 		{errs: []error{nil, nil, nil}},
-		{errs: []error{nil, pcg.ErrStop, nil}, stops: true},
-		{errs: []error{pcg.ErrStop, nil, failure}, fails: true},
-		{errs: []error{failure}, fails: true},
-		{errs: []error{pcg.ErrStop}, stops: true},
+		{errs: []error{nil, pcg.ErrStop, nil}, wantStops: true},
+		{errs: []error{pcg.ErrStop, nil, failure}, wantFails: true},
+		{errs: []error{failure}, wantFails: true},
+		{errs: []error{pcg.ErrStop}, wantStops: true},
 	} {
 		var wg sync.WaitGroup
-		for r, ranks := range comm.Local(len(c.errs), 0) {
+		for rank, communicator := range comm.Local(len(c.errs), 0) {
 			wg.Go(func() {
-				err := stage.AgreeToStop(context.Background(), ranks, c.errs[r])
-				if errors.Is(err, pcg.ErrStop) != c.stops || (err != nil) != (c.stops || c.fails) || c.fails &&
-					c.errs[r] == failure && !errors.Is(err, failure) {
-					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", c.errs, r,
-						err, c.fails, c.stops)
+				err := stage.AgreeToStop(context.Background(), communicator, c.errs[rank])
+				if errors.Is(err, pcg.ErrStop) != c.wantStops || (err != nil) != (c.wantStops || c.wantFails) ||
+					c.wantFails && c.errs[rank] == failure && !errors.Is(err, failure) {
+					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", c.errs, rank,
+						err, c.wantFails, c.wantStops)
 				}
 			})
 		}

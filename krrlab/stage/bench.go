@@ -32,26 +32,27 @@ type Bench interface {
 	// Problem returns the problem, which the stage must not change.
 	Problem() *Problem
 	// K returns K+λI with the stored kernel matrix K̃. The stage will need extraBytes of memory in addition to K and to
-	// what Problem.Memory counts as used. K returns an error if no storage of K fits into the rest of the budget.
+	// the memory that Problem.Memory counts as used. K returns an error if no storage of K fits into the rest of the
+	// budget.
 	K(ctx context.Context, extraBytes int64) (*Gram, error)
 	// Dense returns K in float64, n×n, and a bound of its error in the 2-norm. The stage needs bytesPerEntry·n² bytes
 	// in all, including the 8n² of K; if they exceed the memory budget, Dense returns an *accel.MemoryError. With
 	// bytesPerEntry = 0 it does not check.
 	Dense(ctx context.Context, bytesPerEntry int64) (k *mat.Dense, errorBound float64, err error)
-	// Z returns the Z that a specifies. It draws Z unless it was drawn before.
-	Z(ctx context.Context, a Approximation) (*FeatureMatrix, error)
+	// Z returns the matrix Z that the approximation specifies, and draws it unless an earlier call did.
+	Z(ctx context.Context, approximation Approximation) (*FeatureMatrix, error)
 	// M returns the configured preconditioner, or nil for M = I.
 	M(ctx context.Context) (pcg.Preconditioner, error)
 	// Cached returns the preconditioner M that an earlier call with an equal key built for the same seed and the same
 	// K. Otherwise it builds M and caches it, replacing the previous one. A Preconditioner that is expensive to build
 	// calls Cached with itself as the key.
 	Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error)
-	// Entry sets the Value of an entry that has only a text. It returns an error if the text is invalid.
+	// Entry returns the entry with its Value set. It returns an error if the text of the entry is invalid.
 	Entry(e Entry) (Entry, error)
 	// Make builds the preconditioner of an entry that has a Value. The result is not shared. draw = 0, 1, … selects
 	// independent random numbers; 0 gives the preconditioner of the configuration.
 	Make(ctx context.Context, e Entry, draw int) (*BuiltPreconditioner, error)
-	// Notify reports progress. It ends ctx if the monitor asks for the end of the stage.
+	// Notify reports progress to the monitor of the user. It ends ctx if the monitor returns an error.
 	Notify(ctx context.Context, e Event)
 }
 
@@ -66,20 +67,21 @@ type Refitter interface {
 
 // Problem describes the problem and the method of a bench. The values it points to must not be changed.
 type Problem struct {
-	Header                             // names, n, d, t, λ, τ and the seed, the first fields of every result
-	Kernel           kernel.Kernel     // k(x, z)
-	X                points.Points     // n×d; points.Weighted with weights
-	Y                *mat.Dense        // the coded targets, n×t
-	Coding           datasets.Coding   // coding of the targets
-	Train            *datasets.Dataset // training rows, with their points and targets before they are coded
-	Comm             comm.Comm         // the ranks; a single process is a group of one
-	Memory           accel.Budget      // memory budget, of which X, Y and the vectors of a solve are in use
-	MaxIter          int               // largest number of iterations of a solve
-	Precond          string            // name of the configured preconditioner, as in JSON and flags
-	Entry            Entry             // configured preconditioner, with its defaults in place
-	FixedRulePrecond bool              // Solve will choose M by a plan, and Entry is the default for the kernel
-	S                int               // default number of features
-	Z                *Approximation    // Z of the configured preconditioner; nil: it has none
+	Header                    // names, n, d, t, λ, τ and the seed, the first fields of every result
+	Kernel  kernel.Kernel     // k(x, z)
+	X       points.Points     // n×d; points.Weighted with weights
+	Y       *mat.Dense        // the coded targets, n×t
+	Coding  datasets.Coding   // coding of the targets
+	Train   *datasets.Dataset // training rows, with their points and targets before they are coded
+	Comm    comm.Comm         // the ranks; a single process is a group of one
+	Memory  accel.Budget      // memory budget, of which X, Y and the vectors of a solve are in use
+	MaxIter int               // largest number of iterations of a solve
+	Precond string            // name of the configured preconditioner, as in JSON and flags
+	Entry   Entry             // configured preconditioner, with its defaults
+	// FixedRulePrecond states that Entry is the default for the kernel, because the configuration leaves M to a plan.
+	FixedRulePrecond bool
+	S                int            // default number of features
+	Z                *Approximation // Z of the configured preconditioner; nil: it has none
 	// ProcessTimeout is the largest time that another process may take to start, and to answer.
 	ProcessTimeout time.Duration
 }
@@ -88,37 +90,37 @@ type Problem struct {
 // factor takes about a second. With a larger value, stages use the series for fewer points.
 const smallSeries = 2000
 
-// AffordableSeries is Series for a stage that has other methods too. In addition, it returns nil if the series has more
-// than smallSeries modes and more modes than there are points, because its factorization takes about as many
-// multiply-adds as the cube of the number of modes.
-func (p *Problem) AffordableSeries() (s *fourier.Series, errorBound float64) {
-	if s, errorBound = p.Series(); s != nil && s.Modes() > max(p.N, smallSeries) {
+// AffordableSeries returns the result of Series for a stage that has other methods too. Unlike Series, it returns nil
+// if the series has more than smallSeries modes and more modes than there are points, because the factorization takes
+// about as many multiply-adds as the cube of the number of modes.
+func (p *Problem) AffordableSeries() (series *fourier.Series, errorBound float64) {
+	if series, errorBound = p.Series(); series != nil && series.Modes() > max(p.N, smallSeries) {
 		return nil, 0
 	}
-	return s, errorBound
+	return series, errorBound
 }
 
 // Series returns a Fourier series of K by SeriesOf, with a bound of ‖K̃−K‖₂, or nil if there is none.
-func (p *Problem) Series() (s *fourier.Series, errorBound float64) {
+func (p *Problem) Series() (series *fourier.Series, errorBound float64) {
 	x, weights := points.SplitWeights(p.X)
-	s, err := p.SeriesOf(p.Kernel, x)
+	series, err := p.SeriesOf(p.Kernel, x)
 	if err != nil {
 		return nil, 0
 	}
-	return s, SeriesError(s, p.N, weights)
+	return series, SeriesError(series, p.N, weights)
 }
 
 // SeriesOf returns the Fourier series (NewSeries) of the kernel k and the points x, without their weights. It returns
-// an error if there is none, if there are several ranks, or if its matrices do not fit into the memory budget.
+// an error if there is no series, if there are several ranks, or if its matrices do not fit into the memory budget.
 func (p *Problem) SeriesOf(k kernel.Kernel, x points.Points) (*fourier.Series, error) {
-	s, err := NewSeries(k, x)
+	series, err := NewSeries(k, x)
 	if err != nil {
 		return nil, err
 	}
 	if p.Comm.Size() > 1 {
 		return nil, errors.New("a Fourier series takes one process, without ranks")
 	}
-	return s, CheckSeriesMemory(s, p.N, p.T, p.Lambda, p.Memory)
+	return series, CheckSeriesMemory(series, p.N, p.T, p.Lambda, p.Memory)
 }
 
 // Defaults returns the defaults for the options of a preconditioner of this problem.
@@ -140,22 +142,22 @@ type Approximation struct {
 	S             int          // number s of columns of Z
 	LambdaP       float64      // ridge λ_p
 	Form          precond.Form // form of the inverse
-	Spectral      bool         // the ridge is LambdaP + FeatureMatrix.ExtraLambdaP
+	Spectral      bool         // use the ridge LambdaP + FeatureMatrix.ExtraLambdaP (spectral rule)
 }
 
 // FeatureSource is a method that makes Z, n×s.
 type FeatureSource interface {
 	String() string // description for reports
-	// Draw makes Z for the problem of b. All ranks call it together, and each gets the rows that it owns.
-	Draw(ctx context.Context, b Bench, s int) (*FeatureMatrix, error)
+	// Draw makes Z for the problem of the bench. All ranks call Draw together, and each gets the rows that it owns.
+	Draw(ctx context.Context, bench Bench, s int) (*FeatureMatrix, error)
 }
 
-// ExtensibleSource is a FeatureSource that can add rows to a Z that it made.
+// ExtensibleSource is a FeatureSource that can add rows to an existing Z.
 type ExtensibleSource interface {
 	FeatureSource
-	// Extend returns Z for the problem of b, whose first rows are those of z. There must be a single process. It
-	// returns an error with the reason if Z must be made anew.
-	Extend(ctx context.Context, b Bench, z *FeatureMatrix) (*FeatureMatrix, error)
+	// Extend returns Z for the problem of the bench, whose first rows are those of z. There must be a single process.
+	// Extend returns an error with the reason if all of Z must be made again.
+	Extend(ctx context.Context, bench Bench, z *FeatureMatrix) (*FeatureMatrix, error)
 }
 
 // String describes the method that makes Z, for reports.
@@ -176,19 +178,19 @@ func (a *Approximation) Map() feature.Dist {
 }
 
 // Inverse returns M⁻¹ for M = ZZᵀ+λ_pI. It builds M, unless a previous stage did, and caches it for later stages.
-func (a *Approximation) Inverse(ctx context.Context, b Bench) (*precond.Woodbury, error) {
-	m, err := b.Cached(*a, func() (pcg.Preconditioner, error) {
-		z, err := b.Z(ctx, *a)
+func (a *Approximation) Inverse(ctx context.Context, bench Bench) (*precond.Woodbury, error) {
+	m, err := bench.Cached(*a, func() (pcg.Preconditioner, error) {
+		z, err := bench.Z(ctx, *a)
 		if err != nil {
 			return nil, err
 		}
-		b.Notify(ctx, Event{Stage: Factor})
-		p := b.Problem()
-		return precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP, &precond.Options{Form: a.Form, RHS: p.T, Fast: true,
-			Comm: p.Comm})
+		bench.Notify(ctx, Event{Stage: Factor})
+		problem := bench.Problem()
+		return precond.New(ctx, z.Z, a.LambdaP+z.ExtraLambdaP, &precond.Options{Form: a.Form, RHS: problem.T,
+			Fast: true, Comm: problem.Comm})
 	})
-	w, _ := m.(*precond.Woodbury)
-	return w, err
+	woodbury, _ := m.(*precond.Woodbury)
+	return woodbury, err
 }
 
 // RandomFeatures is the FeatureSource of a Z whose rows are the random features φ(x_i)ᵀ.
@@ -197,15 +199,15 @@ type RandomFeatures struct{ feature.Dist }
 func (f RandomFeatures) String() string { return f.Dist.String() }
 
 // Draw implements FeatureSource. If the rows are distributed over ranks, each rank computes the rows that it owns.
-func (f RandomFeatures) Draw(ctx context.Context, b Bench, s int) (*FeatureMatrix, error) {
-	p := b.Problem()
-	lo, hi := comm.RowRange(p.N, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
-	return f.rows(ctx, b, s, lo, hi)
+func (f RandomFeatures) Draw(ctx context.Context, bench Bench, s int) (*FeatureMatrix, error) {
+	problem := bench.Problem()
+	lo, hi := comm.RowRange(problem.N, precond.RankRows, problem.Comm.Rank(), problem.Comm.Size())
+	return f.rows(ctx, bench, s, lo, hi)
 }
 
 // Extend implements ExtensibleSource.
-func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *FeatureMatrix) (*FeatureMatrix, error) {
-	drawn, err := f.rows(ctx, b, z.Z.D, z.Z.N, b.Problem().N)
+func (f RandomFeatures) Extend(ctx context.Context, bench Bench, z *FeatureMatrix) (*FeatureMatrix, error) {
+	drawn, err := f.rows(ctx, bench, z.Z.D, z.Z.N, bench.Problem().N)
 	if err == nil {
 		drawn.Z = points.Concat(z.Z, drawn.Z).(*points.Dense32)
 	}
@@ -213,21 +215,23 @@ func (f RandomFeatures) Extend(ctx context.Context, b Bench, z *FeatureMatrix) (
 }
 
 // rows returns rows lo to hi-1 of Z, n×s.
-func (f RandomFeatures) rows(ctx context.Context, b Bench, s, lo, hi int) (*FeatureMatrix, error) {
-	p := b.Problem()
+func (f RandomFeatures) rows(ctx context.Context, bench Bench, s, lo, hi int) (*FeatureMatrix, error) {
+	problem := bench.Problem()
 	zBytes := 4 * int64(hi-lo) * int64(s)
-	if err := p.Memory.Check(zBytes, fmt.Sprintf("krrlab: Z of n = %d by s = %d", p.N, s),
+	if err := problem.Memory.Check(zBytes, fmt.Sprintf("krrlab: Z of n = %d by s = %d", problem.N, s),
 		"take fewer features, or allow more by --memory"); err != nil {
 		return nil, err
 	}
-	m, err := feature.SampleWithin(p.Memory.Reserve(zBytes), f.Dist, p.D, s, rng.New(p.Seed).Sub("features", 0))
+	featureMap, err := feature.SampleWithin(problem.Memory.Reserve(zBytes), f.Dist, problem.D, s,
+		rng.New(problem.Seed).Sub("features", 0))
 	if err != nil {
 		return nil, err
 	}
-	if dim, features := m.Dims(); dim != p.D || features != s {
-		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", f.Dist, dim, features, p.D, s)
+	if dim, features := featureMap.Dims(); dim != problem.D || features != s {
+		return nil, fmt.Errorf("krrlab: %v has a map of R^%d to R^%d: want R^%d to R^%d", f.Dist, dim, features,
+			problem.D, s)
 	}
-	z, err := feature.Matrix(ctx, m, p.X.Slice(lo, hi), Progress(ctx, b.Notify, Features))
+	z, err := feature.Matrix(ctx, featureMap, problem.X.Slice(lo, hi), Progress(ctx, bench.Notify, Features))
 	return &FeatureMatrix{Z: z}, err
 }
 
@@ -261,7 +265,7 @@ type Gram struct {
 // between the recursive and the true residual, which would otherwise cause a restart. A smaller value costs iterations.
 const TolFraction = 0.97
 
-// MemoryWith returns the part of the memory budget that remains for a stage next to K. It is that of the rank with the
+// MemoryWith returns the memory budget that remains for a stage in addition to K, on the rank with the
 // least free memory.
 func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error) {
 	return comm.SmallestBudget(ctx, p.Comm, p.Memory.Reserve(k.Bytes()))
@@ -271,16 +275,16 @@ func (p *Problem) MemoryWith(ctx context.Context, k *Gram) (accel.Budget, error)
 // float64, which are ZᵀZ, its factor, and the space to form it.
 func (p *Problem) LowRankBytes(s int) int64 { return 4*int64(p.N)*int64(s) + 24*int64(s)*int64(s) }
 
-// Progress returns a function that reports the progress of the named part of a stage, and the estimated time left, to
-// tell. It counts the time from the call of Progress.
-func Progress(ctx context.Context, tell func(context.Context, Event), name Name) func(completed, total int) {
+// Progress returns a function that reports the progress of the named part of a stage, and the estimated time left, by
+// calling notify. The part starts with the call of Progress.
+func Progress(ctx context.Context, notify func(context.Context, Event), name Name) func(completed, total int) {
 	start := time.Now()
 	return func(completed, total int) {
-		e := Event{Stage: name, Done: completed, Total: total, Remaining: -1}
+		event := Event{Stage: name, Done: completed, Total: total, Remaining: -1}
 		if completed > 0 {
-			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-completed) / float64(completed))
+			event.Remaining = time.Duration(float64(time.Since(start)) * float64(total-completed) / float64(completed))
 		}
-		tell(ctx, e)
+		notify(ctx, event)
 	}
 }
 
@@ -305,18 +309,19 @@ func (e Entry) Split() (name, spec string) {
 	return "", e.Text
 }
 
-// String returns the name for reports: the one that Text sets, or else the name with its options. The command of a
-// process is shown without folders and shortened, and a long list without its middle.
+// String returns the name for reports: the name that Text sets, or else the name of the preconditioner with its
+// options. The command of a process is shortened and has no folders, and only the first two and the last element of a
+// long list are shown.
 func (e Entry) String() string {
 	name, spec := e.Split()
-	method, command, ok := strings.Cut(spec, ":")
+	method, command, hasArgument := strings.Cut(spec, ":")
 	switch {
 	case name != "":
 		return name
-	case ok && !strings.Contains(method, " "):
+	case hasArgument && !strings.Contains(method, " "):
 		words := strings.Fields(command)
-		for i, w := range words {
-			words[i] = w[strings.LastIndex(w, "/")+1:]
+		for i, word := range words {
+			words[i] = word[strings.LastIndex(word, "/")+1:]
 		}
 		short := []rune(strings.Join(words, " "))
 		if len(short) > maxCommandLength {
@@ -327,15 +332,15 @@ func (e Entry) String() string {
 		return fmt.Sprint(e.Value)
 	}
 	words := strings.Fields(spec)
-	for i, w := range words {
-		if list := strings.Split(w, ","); len(list) > 4 {
+	for i, word := range words {
+		if list := strings.Split(word, ","); len(list) > 4 {
 			words[i] = fmt.Sprintf("%s,%s,…,%s", list[0], list[1], list[len(list)-1])
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// MarshalText implements encoding.TextMarshaler. It writes the contents of files in place of their names, since the
+// MarshalText implements encoding.TextMarshaler. It replaces names of files by their contents, because the
 // text may be read on another machine. It returns an error for a user-defined preconditioner without text.
 func (e Entry) MarshalText() ([]byte, error) {
 	if e.Text == "" {
@@ -361,7 +366,7 @@ func (e *Entries) Set(text string) error {
 	return nil
 }
 
-// String returns the texts of all entries in full, as package flag wants the value of an option.
+// String returns the full texts of all entries, the value of a flag for package flag.
 func (e Entries) String() string {
 	texts := make([]string, len(e))
 	for i, entry := range e {
@@ -373,8 +378,8 @@ func (e Entries) String() string {
 // BuiltPreconditioner is a preconditioner that was built, with its properties.
 type BuiltPreconditioner struct {
 	M         pcg.Preconditioner // nil: M = I
-	Text      string             // description for reports; "" for the name
-	S         int                // rank
+	Text      string             // description for reports; "": use the name
+	S         int                // rank s: number of features or pivots; 0: none
 	LambdaP   float64            // ridge λ_p; 0: M has none
 	LambdaMin float64            // lower bound of λ_min(M⁻¹A); 0: unknown
 	CondBound float64            // upper bound of κ(M⁻¹A); 0: unknown

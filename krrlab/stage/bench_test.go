@@ -34,10 +34,10 @@ func TestAffordableSeries(t *testing.T) {
 		if complete == nil {
 			t.Fatalf("n = %d, σ = %g: no series", test.n, test.sigma)
 		}
-		s, bound := p.AffordableSeries()
-		if (s != nil) != test.affordable || (bound > 0) != test.affordable {
-			t.Errorf("n = %d, %d modes: affordable %t, error %g; want %t", test.n, complete.Modes(), s != nil, bound,
-				test.affordable)
+		series, bound := p.AffordableSeries()
+		if (series != nil) != test.affordable || (bound > 0) != test.affordable {
+			t.Errorf("n = %d, %d modes: affordable %t, error %g; want %t", test.n, complete.Modes(), series != nil,
+				bound, test.affordable)
 		}
 		t.Logf("n = %d, σ = %g: %d modes", test.n, test.sigma, complete.Modes())
 	}
@@ -47,14 +47,15 @@ func TestAffordableSeries(t *testing.T) {
 func TestStageMemory(t *testing.T) {
 	k := &Gram{Matrix: testkit.Must(gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, points.NewDense(9, 1, nil), 1,
 		nil))}
-	p := &Problem{Header: Header{N: 10}, Comm: comm.Alone()}
+	problem := &Problem{Header: Header{N: 10}, Comm: comm.Alone()}
 	const used = 7
 	for limit, want := range map[int64]int64{0: math.MaxInt64, k.Bytes() + used + 10: 10, k.Bytes() + used: 0,
 		1: 1 - used - k.Bytes()} {
-		p.Memory = accel.Budget{Limit: limit, Used: used}
-		testkit.Equal(t, testkit.Must(p.MemoryWith(t.Context(), k)).Free(), want, "free bytes of a limit of", limit)
+		problem.Memory = accel.Budget{Limit: limit, Used: used}
+		testkit.Equal(t, testkit.Must(problem.MemoryWith(t.Context(), k)).Free(), want, "free bytes of a limit of",
+			limit)
 	}
-	testkit.Equal(t, p.LowRankBytes(3), 4*10*3+24*3*3) // 4ns+24s²
+	testkit.Equal(t, problem.LowRankBytes(3), 4*10*3+24*3*3) // 4ns+24s²
 }
 
 // TestProgress checks the events of Progress: the remaining time is unknown (negative) before the first part is
@@ -64,8 +65,8 @@ func TestProgress(t *testing.T) {
 	progress := Progress(t.Context(), func(_ context.Context, e Event) {
 		events = append(events, fmt.Sprint(e.Stage, e.Done, e.Total, e.Remaining < 0, e.Remaining > 0))
 	}, Kernel)
-	for done := range 3 {
-		progress(done, 2)
+	for completed := range 3 {
+		progress(completed, 2)
 	}
 	testkit.Equal(t, strings.Join(events, "; "), "kernel0 2 true false; kernel1 2 false true; kernel2 2 false false")
 }

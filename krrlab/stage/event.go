@@ -42,7 +42,7 @@ func (s Name) String() string { return string(s) }
 type Event struct {
 	Stage       Name    // stage, or the part of it that is running
 	Detail      string  // further text for the user; may be ""
-	Done, Total int     // parts of the work; Total 0 means unknown
+	Done, Total int     // completed and total parts of the work; Total 0 means unknown
 	Iteration   int     // iteration of the solve
 	Residual    float64 // recursive residual ‖y_j−Ac_j‖₂/‖y_j‖₂ of the worst column of the solve
 	// Bound is an upper bound of ‖c_j−c_j*‖_A/‖c_j*‖_A for the worst column of the solve, apart from the storage error.
@@ -52,35 +52,36 @@ type Event struct {
 	Remaining time.Duration // estimated time left; negative: unknown
 }
 
+// String returns the event as a line of text.
 func (e Event) String() string {
-	s := e.Stage.String()
+	text := e.Stage.String()
 	if e.Detail != "" {
-		s += " (" + e.Detail + ")"
+		text += " (" + e.Detail + ")"
 	}
 	switch {
 	case e.Iteration > 0:
-		s += fmt.Sprintf(": iteration %d, residual %.2e", e.Iteration, e.Residual)
+		text += fmt.Sprintf(": iteration %d, residual %.2e", e.Iteration, e.Residual)
 		if e.Bound > 0 {
-			s += fmt.Sprintf(", error ≤ %.1e", e.Bound)
+			text += fmt.Sprintf(", error ≤ %.1e", e.Bound)
 		}
 	case e.Total > 0:
-		s += fmt.Sprintf(": %.0f %%", 100*float64(e.Done)/float64(e.Total))
+		text += fmt.Sprintf(": %.0f %%", 100*float64(e.Done)/float64(e.Total))
 	}
 	if e.Remaining > 0 {
-		s += fmt.Sprintf(", about %v left", e.Remaining.Round(time.Second))
+		text += fmt.Sprintf(", about %v left", e.Remaining.Round(time.Second))
 	}
-	return s
+	return text
 }
 
 // stopKey is the key of the function that ends a stage, in the context of the stage.
 type stopKey struct{}
 
-// monitorError wraps the error of the monitor that ended a stage. It is then the cause of the end of the context.
+// monitorError wraps the error of the monitor that ended a stage. The context of the stage has it as its cause.
 type monitorError struct{ error }
 
 // Watch returns a context for a stage that ends if the monitor of the stage returns an error (Notify), and a function
-// finish. The stage passes its own error to finish, with hasValue if it has a result. finish returns the error of the
-// stage: the monitor's error if that ended the stage, but nil for pcg.ErrStop with a result.
+// finish. The stage passes its own error to finish, and whether it has a result. finish returns the error of the
+// stage: the error of the monitor if the monitor ended the stage, but nil for pcg.ErrStop if there is a result.
 func Watch(ctx context.Context) (_ context.Context, finish func(hasValue bool, err error) error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	return context.WithValue(ctx, stopKey{}, stop), func(hasValue bool, err error) error {
@@ -110,11 +111,11 @@ func Notify(ctx context.Context, monitor func(Event) error, e Event) {
 	}
 }
 
-// Timed calls f and adds the seconds that it takes to *seconds.
+// Timed calls f, adds the time of the call to *seconds, and returns the error of f.
 func Timed(seconds *float64, f func() error) error {
-	t := time.Now()
+	start := time.Now()
 	err := f()
-	*seconds += time.Since(t).Seconds()
+	*seconds += time.Since(start).Seconds()
 	return err
 }
 
@@ -128,26 +129,26 @@ func Lap(clock *time.Time) float64 {
 // AgreeToStop makes all ranks stop together: it returns an error on every rank if err is not nil on any of them. The
 // error is pcg.ErrStop unless another error occurred. If the ranks cannot communicate, it returns nil, and their next
 // joint operation fails.
-func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
-	if ranks.Size() == 1 {
+func AgreeToStop(ctx context.Context, communicator comm.Comm, err error) error {
+	if communicator.Size() == 1 {
 		return err
 	}
-	const fails, stops, goesOn = 1, 2, 3
-	state := int64(goesOn)
+	const fails, stops, goesOn = 1, 2, 3 // possible outcomes, the most severe one first
+	outcome := int64(goesOn)
 	switch {
 	case errors.Is(err, pcg.ErrStop):
-		state = stops
+		outcome = stops
 	case err != nil:
-		state = fails
+		outcome = fails
 	}
-	worst, agreeErr := comm.AllReduceMin(ctx, ranks, state)
+	worst, agreeErr := comm.AllReduceMin(ctx, communicator, outcome)
 	switch {
 	case agreeErr != nil || worst == goesOn:
 		return nil
 	case worst == stops:
 		return pcg.ErrStop
-	case state != fails:
+	case outcome != fails:
 		err = nil
 	}
-	return comm.Agree(ctx, ranks, err)
+	return comm.Agree(ctx, communicator, err)
 }

@@ -18,20 +18,20 @@ func Example() {
 		}
 		return nil
 	}
-	ctx, ended := stage.Watch(context.Background())
-	done := 0
-	for ctx.Err() == nil && done < 3 {
-		done++
-		stage.Notify(ctx, monitor, stage.Event{Stage: stage.Probes, Done: done, Total: 3})
+	ctx, finish := stage.Watch(context.Background())
+	completed := 0
+	for ctx.Err() == nil && completed < 3 {
+		completed++
+		stage.Notify(ctx, monitor, stage.Event{Stage: stage.Probes, Done: completed, Total: 3})
 	}
-	fmt.Println(ended(true, ctx.Err()))
+	fmt.Println(finish(true, ctx.Err()))
 
-	var b stage.Lines
-	b.AddProblem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1,
+	var lines stage.Lines
+	lines.AddProblem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1,
 		Kernel: kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}, Lambda: 0.1})
-	b.Add("probes", "%d of 3", done)
-	b.AddSeconds(0.02, "products", 0.015)
-	fmt.Print(&b)
+	lines.Add("probes", "%d of 3", completed)
+	lines.AddSeconds(0.02, "products", 0.015)
+	fmt.Print(&lines)
 	// Output:
 	// probes: 33 %
 	// probes: 67 %

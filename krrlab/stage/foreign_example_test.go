@@ -28,58 +28,58 @@ type Norms struct {
 
 // Run implements stage.Runner. It uses K of the bench, reports progress, and returns its partial result if it is
 // stopped.
-func (o PowerMethod) Run(ctx context.Context, b stage.Bench) (stage.Stage, error) {
+func (o PowerMethod) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error) {
 	if err := schema.Complete(&o); err != nil {
 		return nil, err
 	}
-	k, err := b.K(ctx, 0) // no bytes are needed in addition to K
+	k, err := bench.K(ctx, 0) // This stage needs no memory in addition to K.
 	if err != nil {
 		return nil, err
 	}
-	r, v := &Norms{Header: b.Problem().Header}, mat.NewDense(k.Dim(), 1, nil)
-	v.Apply(func(int, int, float64) float64 { return 1 }, v)
-	for ctx.Err() == nil && len(r.Norms) < o.Steps {
-		v.Scale(1/mat.Norm(v, 2), v)
-		if err := k.KMulTo(ctx, v, v); err != nil {
-			return r, err
+	result, vector := &Norms{Header: bench.Problem().Header}, mat.NewDense(k.Dim(), 1, nil)
+	vector.Apply(func(int, int, float64) float64 { return 1 }, vector)
+	for ctx.Err() == nil && len(result.Norms) < o.Steps {
+		vector.Scale(1/mat.Norm(vector, 2), vector)
+		if err := k.KMulTo(ctx, vector, vector); err != nil {
+			return result, err
 		}
-		r.Norms = append(r.Norms, mat.Norm(v, 2))
-		b.Notify(ctx, stage.Event{Stage: "power method", Done: len(r.Norms), Total: o.Steps})
+		result.Norms = append(result.Norms, mat.Norm(vector, 2))
+		bench.Notify(ctx, stage.Event{Stage: "power method", Done: len(result.Norms), Total: o.Steps})
 	}
-	return r, ctx.Err()
+	return result, ctx.Err()
 }
 
 // String returns the report, with a line on the last norm if there is one.
-func (r *Norms) String() string {
-	var b stage.Lines
-	b.AddProblem(&r.Header)
-	if products := len(r.Norms); products > 0 {
-		b.Add("‖K‖₂", "at least %.4g after %d products", r.Norms[products-1], products)
+func (n *Norms) String() string {
+	var lines stage.Lines
+	lines.AddProblem(&n.Header)
+	if products := len(n.Norms); products > 0 {
+		lines.Add("‖K‖₂", "at least %.4g after %d products", n.Norms[products-1], products)
 	}
-	return b.String()
+	return lines.String()
 }
 
 // Table has one row for each product.
-func (r *Norms) Table() *plots.Table {
-	t := &plots.Table{Columns: []plots.Column{{Name: "‖K‖₂"}}}
-	for _, v := range r.Norms {
-		t.Add(v)
+func (n *Norms) Table() *plots.Table {
+	table := &plots.Table{Columns: []plots.Column{{Name: "‖K‖₂"}}}
+	for _, norm := range n.Norms {
+		table.Add(norm)
 	}
-	return t
+	return table
 }
 
 // Plot shows the norms against the number of products.
-func (r *Norms) Plot() *plots.Figure {
-	s := plots.Series{Name: "‖K‖₂"}
-	for i, v := range r.Norms {
-		s.Add(float64(i+1), v)
+func (n *Norms) Plot() *plots.Figure {
+	series := plots.Series{Name: "‖K‖₂"}
+	for i, norm := range n.Norms {
+		series.Add(float64(i+1), norm)
 	}
 	return &plots.Figure{X: plots.Axis{Label: "products"}, Y: plots.Axis{Label: "‖K‖₂, at least"},
-		Series: []plots.Series{s}}
+		Series: []plots.Series{series}}
 }
 
 // HTML returns the report, the figure and the table for a notebook.
-func (r *Norms) HTML() string { return stage.HTML(r) }
+func (n *Norms) HTML() string { return stage.HTML(n) }
 
 // The monitor of the configuration ends a user-defined stage after three products. Its result is shown and saved like
 // those of built-in stages.
@@ -96,12 +96,12 @@ func Example_userDefined() {
 		fmt.Println(err)
 		return
 	}
-	r, err := lab.Run(context.Background(), PowerMethod{})
+	result, err := lab.Run(context.Background(), PowerMethod{})
 	fmt.Println(err)
-	fmt.Print(r)
-	js, _ := json.Marshal(r)
+	fmt.Print(result)
+	text, _ := json.Marshal(result)
 	var loaded Norms
-	fmt.Println(json.Unmarshal(js, &loaded), len(loaded.Norms), len(r.Table().Rows), r.Plot().Validate())
+	fmt.Println(json.Unmarshal(text, &loaded), len(loaded.Norms), len(result.Table().Rows), result.Plot().Validate())
 	_, err = lab.Run(context.Background(), PowerMethod{Steps: -1})
 	fmt.Println(err)
 	// Output:

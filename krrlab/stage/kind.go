@@ -27,7 +27,7 @@ type Preconditioner interface {
 	String() string
 	// Make builds M, n×n, for the problem of the bench, or returns nil for M = I. All its random numbers must depend on
 	// the seed alone. If several ranks share the work, all of them call Make together.
-	Make(ctx context.Context, b Bench) (pcg.Preconditioner, error)
+	Make(ctx context.Context, bench Bench) (pcg.Preconditioner, error)
 }
 
 // Defaulter is a Preconditioner with defaults.
@@ -39,9 +39,9 @@ type Defaulter interface {
 
 // ExtensiblePreconditioner is implemented by a Preconditioner whose M can be extended to more points.
 type ExtensiblePreconditioner interface {
-	// Extend returns M for the problem of b, whose first points are those of m. There must be a single process. It
-	// returns an error with the reason if M must be made anew.
-	Extend(ctx context.Context, b Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
+	// Extend returns M for the problem of the bench, whose first points are those of m. There must be a single process.
+	// Extend returns an error with the reason if M must be built again.
+	Extend(ctx context.Context, bench Bench, m pcg.Preconditioner) (pcg.Preconditioner, error)
 }
 
 // FactorPreconditioner is a Preconditioner that is built from a Z (Bench.Z) and is not LowRank.
@@ -61,10 +61,11 @@ type Defaults struct {
 }
 
 // CheckSize returns an error if a number of the problem (targets, λ, λ_p, or y/λ, the size of coefficients) is outside
-// of 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers. It is the only such check.
-func CheckSize(name string, v float64) error {
-	if !(v >= 1e-100 && v <= 1e100) {
-		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", name, v)
+// of 1e-100 to 1e100. Within this range, squares and their sums are normal float64 numbers, so that no other code
+// checks for overflow.
+func CheckSize(name string, value float64) error {
+	if !(value >= 1e-100 && value <= 1e100) {
+		return fmt.Errorf("%s = %g: want a positive number from 1e-100 to 1e100", name, value)
 	}
 	return nil
 }
@@ -76,7 +77,8 @@ type KernelPreconditioner interface {
 	MaxBytes(n int) int64
 }
 
-// SparseInverse is implemented by an M⁻¹ that couples each point with its neighbors. Reports show the results.
+// SparseInverse is implemented by a sparse M⁻¹ that couples each point with its neighbors. Reports show the results of
+// both methods.
 type SparseInverse interface {
 	Neighbors() int   // number k of neighbors per point
 	Damping() float64 // damping ω
@@ -87,20 +89,21 @@ type Kind struct {
 	// Name is the name on command lines and in files. A name that ends in a colon, as "process:", takes the rest of the
 	// text as its argument.
 	Name string
-	// Zero is a Preconditioner of the type of this kind, which no other kind has. Its options are the fields with tags
+	// Zero is a zero value of the type of this kind, which no other kind has. Its options are the fields with tags
 	// (package schema), named by their flags: in "nystrom features=500", features is the field S.
 	Zero  Preconditioner
 	Title string // name in reports, such as "randomly pivoted Cholesky"; default: Name
 	Label string // name in figures, such as "RPCholesky"; default: Name
-	// Order ranks the kinds that may serve as the default. Of those that suit the kernel, the one with the smallest
-	// Order is the default; a kind of Order 0 never is.
+	// Order ranks the kinds that may serve as the default. The default is the kind with the smallest positive
+	// Order among the kinds that support the kernel.
 	Order int
-	// Variants are option texts that the testbed tries, such as "" and "spectral=true". If Variants is not nil, compare
-	// tries the kind with its default options, unless preconditioners are named; if it is nil, neither does.
+	// Variants are option texts that the testbed tries, such as "" and "spectral=true". If Variants is not nil, the
+	// stage compare tries the kind with its default options, unless the user names preconditioners. If Variants is nil,
+	// neither the testbed nor compare tries the kind.
 	Variants []string
-	// AdviceIfSlow is the advice to the user if the iterations were not enough, and AdviceIfIndefinite that if M is not
-	// positive definite. AdviceIfBroken replaces both if M is not built by this program. A user-defined kind with none
-	// of them gets an AdviceIfBroken that names krrlab compare.
+	// AdviceIfSlow is the advice to the user if the iterations were not enough, and AdviceIfIndefinite the advice if M
+	// is not positive definite. AdviceIfBroken replaces both if M is not built by this program. A user-defined kind
+	// with none of them gets an AdviceIfBroken that names krrlab compare.
 	AdviceIfSlow, AdviceIfIndefinite, AdviceIfBroken string
 }
 
@@ -112,38 +115,39 @@ var kinds struct {
 
 // RegisterPreconditioner registers a user-defined kind. Its name must have a dot, as in "mylab.jacobi"; built-in names
 // have none. It returns an error if the name or the type is registered already.
-func RegisterPreconditioner(k Kind) error {
-	if !strings.Contains(k.Name, ".") {
-		return fmt.Errorf("the name %q of a preconditioner has no dot: want one such as mylab.%s", k.Name, k.Name)
+func RegisterPreconditioner(kind Kind) error {
+	if !strings.Contains(kind.Name, ".") {
+		return fmt.Errorf("the name %q of a preconditioner has no dot: want one such as mylab.%s", kind.Name, kind.Name)
 	}
-	return register(k)
+	return register(kind)
 }
 
 // RegisterBuiltIn registers a kind of package recipe.
-func RegisterBuiltIn(k Kind) {
-	if err := register(k); err != nil {
+func RegisterBuiltIn(kind Kind) {
+	if err := register(kind); err != nil {
 		panic(err)
 	}
 }
 
 // register adds a kind to kinds.all. It returns an error if the name is invalid, or the name or the type is registered.
-func register(k Kind) error {
+func register(kind Kind) error {
 	kinds.Lock()
 	defer kinds.Unlock()
-	if k.Zero == nil || strings.ContainsAny(k.Name, " =") {
-		return fmt.Errorf("the kind of preconditioner %q has no Zero, or its name has a blank or =", k.Name)
+	if kind.Zero == nil || strings.ContainsAny(kind.Name, " =") {
+		return fmt.Errorf("the kind of preconditioner %q has no Zero, or its name has a blank or =", kind.Name)
 	}
-	if strings.ContainsAny(k.Name, ".:") && k.AdviceIfSlow+k.AdviceIfIndefinite == "" && k.AdviceIfBroken == "" {
-		k.AdviceIfBroken = "krrlab compare --with '" + k.Name + "…' says whether M⁻¹ is symmetric and positive " +
+	if strings.ContainsAny(kind.Name, ".:") && kind.AdviceIfSlow+kind.AdviceIfIndefinite == "" &&
+		kind.AdviceIfBroken == "" {
+		kind.AdviceIfBroken = "krrlab compare --with '" + kind.Name + "…' says whether M⁻¹ is symmetric and positive " +
 			"definite; if it is, try a larger --max-iter, or --solver direct"
 	}
-	index, exists := slices.BinarySearchFunc(kinds.all, k,
+	index, exists := slices.BinarySearchFunc(kinds.all, kind,
 		func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
-	sameType := func(o Kind) bool { return reflect.TypeOf(o.Zero) == reflect.TypeOf(k.Zero) }
+	sameType := func(other Kind) bool { return reflect.TypeOf(other.Zero) == reflect.TypeOf(kind.Zero) }
 	if exists || slices.ContainsFunc(kinds.all, sameType) {
-		return fmt.Errorf("the preconditioner %s, or its type %T, is registered already", k.Name, k.Zero)
+		return fmt.Errorf("the preconditioner %s, or its type %T, is registered already", kind.Name, kind.Zero)
 	}
-	kinds.all = slices.Insert(kinds.all, index, k)
+	kinds.all = slices.Insert(kinds.all, index, kind)
 	return nil
 }
 
@@ -154,21 +158,21 @@ func Kinds() []Kind {
 	return slices.Clone(kinds.all)
 }
 
-// KindNamed returns the kind of that name. If there is none, it returns a Kind that has only this name.
+// KindNamed returns the kind with the given name. If there is none, it returns a Kind that has only this name.
 func KindNamed(name string) Kind {
-	for _, k := range Kinds() {
-		if k.Name == name || strings.HasSuffix(k.Name, ":") && strings.HasPrefix(name, k.Name) {
-			return k
+	for _, kind := range Kinds() {
+		if kind.Name == name || strings.HasSuffix(kind.Name, ":") && strings.HasPrefix(name, kind.Name) {
+			return kind
 		}
 	}
 	return Kind{Name: name}
 }
 
 // KindOf returns the kind of a preconditioner, and whether its type is registered.
-func KindOf(p Preconditioner) (k Kind, ok bool) {
-	for _, k := range Kinds() {
-		if reflect.TypeOf(k.Zero) == reflect.TypeOf(p) {
-			return k, true
+func KindOf(p Preconditioner) (kind Kind, ok bool) {
+	for _, kind := range Kinds() {
+		if reflect.TypeOf(kind.Zero) == reflect.TypeOf(p) {
+			return kind, true
 		}
 	}
 	return Kind{}, false
@@ -188,16 +192,16 @@ func CheckOptions(p Preconditioner) error {
 // NameOf returns the name of a preconditioner in JSON and flags. For a type that is not registered it is the result of
 // String.
 func NameOf(p Preconditioner) string {
-	if k, ok := KindOf(p); ok && !strings.HasSuffix(k.Name, ":") {
-		return k.Name
+	if kind, ok := KindOf(p); ok && !strings.HasSuffix(kind.Name, ":") {
+		return kind.Name
 	}
 	return p.String()
 }
 
 // KindNames returns the names of the kinds in the form that a command line accepts.
 func KindNames() (names []string) {
-	for _, k := range Kinds() {
-		name := k.Name
+	for _, kind := range Kinds() {
+		name := kind.Name
 		if strings.HasSuffix(name, ":") {
 			name += "COMMAND"
 		}
@@ -207,17 +211,17 @@ func KindNames() (names []string) {
 }
 
 // DefaultKind returns the kind of preconditioner that is used for a kernel if none is named.
-func DefaultKind(k kernel.Kernel) (best Kind) {
+func DefaultKind(kern kernel.Kernel) (best Kind) {
 	for _, kind := range Kinds() {
-		if kind.Order > 0 && kind.CheckKernel(k) == nil && (best.Order == 0 || kind.Order < best.Order) {
+		if kind.Order > 0 && kind.CheckKernel(kern) == nil && (best.Order == 0 || kind.Order < best.Order) {
 			best = kind
 		}
 	}
 	return best
 }
 
-// CheckKernel returns the reason why the kind has no M for a kernel, or nil if it has. The Zero of a kind that is not
-// for all kernels has a method of this name.
+// CheckKernel returns an error with the reason if the kind does not support a kernel. The Zero of a kind that does not
+// support all kernels has a method of this name.
 func (k Kind) CheckKernel(kern kernel.Kernel) error {
 	if z, ok := k.Zero.(interface{ CheckKernel(kernel.Kernel) error }); ok && kern != nil {
 		return z.CheckKernel(kern)
@@ -232,42 +236,42 @@ func ParsePreconditioner(text string) (Preconditioner, error) {
 	if len(words) == 0 {
 		return nil, fmt.Errorf("no name: want one of %s", strings.Join(KindNames(), ", "))
 	}
-	k := KindNamed(words[0])
-	if k.Zero == nil {
+	kind := KindNamed(words[0])
+	if kind.Zero == nil {
 		return nil, fmt.Errorf("--precond %q: want one of %s", words[0], strings.Join(KindNames(), ", "))
 	}
-	p := reflect.New(reflect.TypeOf(k.Zero))
-	if argument, ok := strings.CutPrefix(text, k.Name); ok && strings.HasSuffix(k.Name, ":") {
+	parsed := reflect.New(reflect.TypeOf(kind.Zero))
+	if argument, ok := strings.CutPrefix(text, kind.Name); ok && strings.HasSuffix(kind.Name, ":") {
 		if strings.Contains(argument, " process-timeout=") {
 			return nil, fmt.Errorf("process-timeout= is an option of --precond: say --process-timeout")
 		}
-		p.Elem().Field(0).SetString(argument)
-		return p.Elem().Interface().(Preconditioner), nil
+		parsed.Elem().Field(0).SetString(argument)
+		return parsed.Elem().Interface().(Preconditioner), nil
 	}
-	options, alreadySet := schema.Of(p.Interface()), map[string]bool{}
+	options, alreadySet := schema.Of(parsed.Interface()), map[string]bool{}
 	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
-		if f := options.Lookup(name); f == nil {
-			return nil, fmt.Errorf("%q: the preconditioner %s has no such option: %s", word, k.Name,
+		if field := options.Lookup(name); field == nil {
+			return nil, fmt.Errorf("%q: the preconditioner %s has no such option: %s", word, kind.Name,
 				optionList(options))
 		} else if !ok || alreadySet[name] {
 			return nil, fmt.Errorf("%q: want an option and its value, such as %s=500, each once", word, name)
-		} else if err := f.Set(value); err != nil { // which names the flag
+		} else if err := field.Set(value); err != nil { // The error text begins with the flag.
 			return nil, fmt.Errorf("%q: %s", word, strings.TrimPrefix(err.Error(), "--"))
 		}
 		alreadySet[name] = true
 	}
-	if err := options.Complete(); err != nil { // which names flags
+	if err := options.Complete(); err != nil { // The error text contains flags.
 		return nil, fmt.Errorf("%q: %s", text, strings.ReplaceAll(err.Error(), "--", ""))
 	}
-	return p.Elem().Interface().(Preconditioner), nil
+	return parsed.Elem().Interface().(Preconditioner), nil
 }
 
 // optionList lists the options of a schema, for an error message.
-func optionList(s *schema.Schema) string {
+func optionList(options *schema.Schema) string {
 	var names []string
-	for _, f := range s.Fields {
-		names = append(names, f.Name)
+	for _, field := range options.Fields {
+		names = append(names, field.Name)
 	}
 	if names == nil {
 		return "it has none"
@@ -279,24 +283,25 @@ func optionList(s *schema.Schema) string {
 // from which a feature map must follow. It returns an error for a preconditioner that text cannot describe: one of an
 // unregistered type, or with a part such as a user-defined feature map.
 func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err error) {
-	k, ok := KindOf(p)
+	kind, ok := KindOf(p)
 	if !ok {
 		return "", fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
-	if d, ok := p.(interface {
+	// A method Data returns an equivalent preconditioner without parts that text cannot describe.
+	if dataForm, ok := p.(interface {
 		Data(kernel.Kernel) (Preconditioner, error)
 	}); ok {
-		if p, err = d.Data(kern); err != nil {
+		if p, err = dataForm.Data(kern); err != nil {
 			return "", err
 		}
 	}
-	if strings.HasSuffix(k.Name, ":") {
-		return k.Name + reflect.ValueOf(p).Field(0).String(), nil
+	if strings.HasSuffix(kind.Name, ":") {
+		return kind.Name + reflect.ValueOf(p).Field(0).String(), nil
 	}
-	text = k.Name
-	for _, f := range schema.Of(schema.Copy(p)).Fields {
-		if !f.IsZero() {
-			text += " " + f.Name + "=" + f.String()
+	text = kind.Name
+	for _, field := range schema.Of(schema.Copy(p)).Fields {
+		if !field.IsZero() {
+			text += " " + field.Name + "=" + field.String()
 		}
 	}
 	return text, nil
@@ -306,8 +311,8 @@ func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err 
 // 500" for "nystrom features=500".
 func FigureLabel(name string) string {
 	method, _, _ := strings.Cut(name, " ")
-	if k := KindNamed(method); k.Name == method && k.Label != "" {
-		return k.Label + strings.TrimPrefix(FormulaText(name), method)
+	if kind := KindNamed(method); kind.Name == method && kind.Label != "" {
+		return kind.Label + strings.TrimPrefix(FormulaText(name), method)
 	}
 	return name
 }
@@ -319,18 +324,18 @@ func FormulaText(text string) string {
 	if len(words) == 0 {
 		return text
 	}
-	k := KindNamed(words[0])
-	if k.Name != words[0] || k.Zero == nil {
+	kind := KindNamed(words[0])
+	if kind.Name != words[0] || kind.Zero == nil {
 		return text
 	}
-	options := schema.Of(schema.Copy(k.Zero))
+	options := schema.Of(schema.Copy(kind.Zero))
 	for i, word := range words[1:] {
 		name, value, _ := strings.Cut(word, "=")
-		if f := options.Lookup(name); f != nil {
-			name = f.Symbol()
+		if field := options.Lookup(name); field != nil {
+			name = field.Symbol()
 		}
-		if v, err := strconv.ParseFloat(value, 64); err == nil && v != math.Trunc(v) {
-			value = fmt.Sprintf("%.4g", v)
+		if number, err := strconv.ParseFloat(value, 64); err == nil && number != math.Trunc(number) {
+			value = fmt.Sprintf("%.4g", number)
 		}
 		if words[i+1] = name + " = " + value; value == "true" {
 			words[i+1] = name

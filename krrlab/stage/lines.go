@@ -16,48 +16,50 @@ type Lines struct {
 	text  strings.Builder // the lines so far
 }
 
-func (b *Lines) String() string { return b.text.String() }
+// String returns the lines so far.
+func (l *Lines) String() string { return l.text.String() }
 
-// Add adds a line. Characters that do not print are escaped, as names from files may have any.
-func (b *Lines) Add(name, format string, args ...any) {
-	fmt.Fprintf(&b.text, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
+// Add adds a line. Characters that do not print, which names from files may contain, are escaped.
+func (l *Lines) Add(name, format string, args ...any) {
+	fmt.Fprintf(&l.text, "%-*s %s\n", cmp.Or(l.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
 }
 
 // AddText adds a line with the given text, or nothing if the text is empty.
-func (b *Lines) AddText(name, text string) {
+func (l *Lines) AddText(name, text string) {
 	if text != "" {
-		b.Add(name, "%s", text)
+		l.Add(name, "%s", text)
 	}
 }
 
-// AddData adds the data of a stage, and how their files were read.
-func (b *Lines) AddData(h *Header) {
-	name := h.Dataset
-	if h.Note != "" {
-		name += " (" + h.Note + ")"
+// AddData adds a line on the data of a stage, and lines on how their files were read.
+func (l *Lines) AddData(header *Header) {
+	name := header.Dataset
+	if header.Note != "" {
+		name += " (" + header.Note + ")"
 	}
 	scaled := ""
-	if h.Scaling != "" && h.Scaling != "none" {
-		scaled = ", scaled: " + h.Scaling
+	if header.Scaling != "" && header.Scaling != "none" {
+		scaled = ", scaled: " + header.Scaling
 	}
-	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
-	b.AddFiles(h.Read)
+	l.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, header.Task, header.N, header.D, header.T, scaled)
+	l.AddFiles(header.Read)
 }
 
-// AddProblem adds the problem of a stage.
-func (b *Lines) AddProblem(h *Header) {
-	b.AddData(h)
+// AddProblem adds lines on the data and the problem of a stage.
+func (l *Lines) AddProblem(header *Header) {
+	l.AddData(header)
 	weighted := ""
-	if h.Weighted {
+	if header.Weighted {
 		weighted = ", weighted rows"
 	}
-	b.Add("problem", "kernel %s, λ = %g%s%s", h.Kernel.Short(), h.Lambda, CenteringText(h.Mean), weighted)
+	l.Add("problem", "kernel %s, λ = %g%s%s", header.Kernel.Short(), header.Lambda, CenteringText(header.Mean),
+		weighted)
 }
 
 // AddFiles adds a line for each file that describes how it was read.
-func (b *Lines) AddFiles(read []*datasets.ReadReport) {
-	for _, r := range read {
-		b.Add("read", "%v", r)
+func (l *Lines) AddFiles(reports []*datasets.ReadReport) {
+	for _, report := range reports {
+		l.Add("read", "%v", report)
 	}
 }
 
@@ -74,7 +76,7 @@ func CenteringText(mean []float64) string {
 
 // AddSeconds adds a line with the seconds of the parts of the work and their total, or with milliseconds if the total
 // is below one second. The parts are given as name, seconds, name, seconds, ….
-func (b *Lines) AddSeconds(total float64, parts ...any) {
+func (l *Lines) AddSeconds(total float64, parts ...any) {
 	unit, format, scale := "seconds", "%.1f", 1.0
 	switch {
 	case total < 1:
@@ -94,14 +96,14 @@ func (b *Lines) AddSeconds(total float64, parts ...any) {
 	for i := 0; i < len(parts); i += 2 {
 		text = append(text, strings.TrimSpace(fmt.Sprintf("%s "+format, parts[i], scale*parts[i+1].(float64))))
 	}
-	b.Add(unit, "%s", strings.Join(text, ", "))
+	l.Add(unit, "%s", strings.Join(text, ", "))
 }
 
 // StorageErrorText formats the predicted bound of ‖K̃−K‖₂. It returns "" if the bound is unknown, or 0 as for a
 // user-defined kernel in float64.
-func StorageErrorText(b Number) string {
-	if !b.Known() || b == 0 {
+func StorageErrorText(bound Number) string {
+	if !bound.Known() || bound == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", ‖E‖₂ ≲ %.1e", b)
+	return fmt.Sprintf(", ‖E‖₂ ≲ %.1e", bound)
 }

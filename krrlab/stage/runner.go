@@ -15,7 +15,7 @@ import (
 // Runner is a stage with its options, ready to run on a bench. krrlab.Lab.Run runs it. If ctx ends the stage, Run may
 // return a partial result together with the error.
 type Runner interface {
-	Run(ctx context.Context, b Bench) (Stage, error)
+	Run(ctx context.Context, bench Bench) (Stage, error)
 }
 
 // Definition makes a stage available by name: on the command line, and to ranks, which receive its options and return
@@ -34,14 +34,15 @@ type Definition struct {
 	Flags  string
 	Tables []Table // additional tables that the command can write
 
-	Indefinite bool   // the stage also accepts a K that is not positive semi-definite
+	Indefinite bool   // whether the stage also accepts a K that is not positive semi-definite
 	NoBackend  string // reason why no krrlab.Backend (ranks elsewhere) can run the stage, with advice; "": one can
 }
 
-// Hinter is a Runner that can give the user of its command a hint about the options; "" for none.
+// Hinter is a Runner that can give the user of its command a hint about the options. Hint returns "" if there is none.
 type Hinter interface{ Hint() string }
 
-// Preparer is a pointer to a Runner whose options the command completes before the data are read.
+// Preparer is implemented by a pointer to a Runner. The command calls Prepare before it reads the data; the method
+// completes the options and may return an error.
 type Preparer interface{ Prepare(c *Command) error }
 
 // Command has the properties of the problem that the command of a stage knows before the data are read.
@@ -62,8 +63,8 @@ type Command struct {
 
 // Table is a table that the command of a stage can write to a file.
 type Table struct {
-	Flag, Help string
-	Build      func(Stage) *plots.Table
+	Flag, Help string                   // flag with the name of the file, and its help text
+	Build      func(Stage) *plots.Table // returns the table of a result
 }
 
 // NewOptions returns a pointer to zero options, which the caller can set and run.
@@ -73,12 +74,12 @@ func (d *Definition) NewOptions() Runner {
 
 // Decode returns the options that a JSON text sets. It returns an error for unknown keys.
 func (d *Definition) Decode(options []byte) (Runner, error) {
-	o, decoder := d.NewOptions(), json.NewDecoder(bytes.NewReader(options))
+	decoded, decoder := d.NewOptions(), json.NewDecoder(bytes.NewReader(options))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(o); err != nil {
+	if err := decoder.Decode(decoded); err != nil {
 		return nil, fmt.Errorf("options of %s: %w", d.Name, err)
 	}
-	return o, nil
+	return decoded, nil
 }
 
 // NewResult returns an empty result into which JSON can be decoded.

@@ -25,7 +25,7 @@ func TestClassesLines(t *testing.T) {
 		large.Confusions = append(large.Confusions, model.Confusion{Class: name, Predicted: "x",
 			ErrorCount: model.ErrorCount{Wrong: 1, Total: 4}})
 	}
-	for want, c := range map[string]*model.Classes{
+	for want, classes := range map[string]*model.Classes{
 		"": nil,
 		`classes        the largest, "lo\x1b", has 65.00 % of the points; AUC 0.7500, of a against b
 confusion      class, taken for →  "lo\x1b"  high   error  precision    recall      F1
@@ -37,9 +37,9 @@ confusion      taken: a for x 1 of 4; b for x 1 of 4; c for x 1 of 4; d for x 1 
 errors         a 25.00 %, b 25.00 %, c 25.00 %, d 25.00 %, e 25.00 %, f 25.00 %, g 25.00 %, h 25.00 %, i 25.00 %, j 25.00 %, k 25.00 %, l 25.00 %, 3 others in the JSON
 `: large,
 	} {
-		var b Lines
-		if b.AddClasses(c); b.String() != want {
-			t.Errorf("%s\nwant\n%s", b.String(), want)
+		var lines Lines
+		if lines.AddClasses(classes); lines.String() != want {
+			t.Errorf("%s\nwant\n%s", lines.String(), want)
 		}
 	}
 	if strings.Contains(labels([]string{strings.Repeat("x", 40)})[0], strings.Repeat("x", maxLabelWidth)) {

@@ -16,7 +16,7 @@ import (
 // Stage is the result of a step of the laboratory: exported numbers, and methods that show them. It can be encoded as
 // JSON and decoded again by encoding/json.
 type Stage interface {
-	String() string      // a few aligned lines, with units and the symbols of the paper
+	String() string      // a few aligned lines, with units and the symbols of docs/notation.md
 	Table() *plots.Table // table of the numbers
 	Plot() *plots.Figure // figure
 	HTML() string        // table and figure, for a notebook
@@ -31,12 +31,12 @@ type Choice interface {
 }
 
 // WriteJSON writes a value as JSON to the named file. A file is written completely or not at all.
-func WriteJSON(name string, s any) error {
-	js, err := json.MarshalIndent(s, "", "  ")
+func WriteJSON(name string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("krrlab: %w", err)
 	}
-	return atomicfile.WriteFile(name, append(js, '\n'))
+	return atomicfile.WriteFile(name, append(text, '\n'))
 }
 
 // HTML returns the HTML of a stage: its lines, its figure, and its table in a section that is initially closed.
@@ -55,7 +55,7 @@ type Header struct {
 	Scaling string `json:"scaling,omitempty"` // scaling of the points: none, unit, standard or pixel
 	// Mean is the mean of each target that was subtracted from it; y in the result is centered.
 	Mean []float64 `json:"mean,omitempty"`
-	// Weighted reports that the rows have weights W; K in the result is W^½KW^½, and y is W^½y.
+	// Weighted states that the rows have weights W. K in the result is then W^½KW^½, and y is W^½y.
 	Weighted bool                   `json:"weighted,omitempty"`
 	N        int                    `json:"n"`              // number of points
 	D        int                    `json:"d"`              // number of features of a point
@@ -74,15 +74,15 @@ type Number float64
 // Unknown is the Number for values that do not apply or were not measured.
 var Unknown = Number(math.NaN())
 
-// SetUnknown sets all Number fields of the struct that v points to to Unknown, also those of the structs that it
-// embeds, but not those of other nested structs.
+// SetUnknown sets all Number fields of the struct *v to Unknown, including the fields of embedded exported structs, but
+// not the fields of other nested structs.
 func SetUnknown(v any) {
-	for field, f := range reflect.ValueOf(v).Elem().Fields() {
+	for field, value := range reflect.ValueOf(v).Elem().Fields() {
 		switch {
-		case f.Type() == reflect.TypeFor[Number]():
-			f.SetFloat(math.NaN())
-		case field.Anonymous && field.IsExported() && f.Kind() == reflect.Struct:
-			SetUnknown(f.Addr().Interface())
+		case value.Type() == reflect.TypeFor[Number]():
+			value.SetFloat(math.NaN())
+		case field.Anonymous && field.IsExported() && value.Kind() == reflect.Struct:
+			SetUnknown(value.Addr().Interface())
 		}
 	}
 }

@@ -15,14 +15,14 @@ func TestUnitOfSeconds(t *testing.T) {
 		0.4214: "milliseconds a 211, total 421\n",
 		1.234:  "seconds a 0.62, total 1.23\n", 121.34: "seconds a 60.7, total 121.3\n",
 	} {
-		b := stage.Lines{Width: 1}
-		if b.AddSeconds(total, "a", total/2); b.String() != want {
-			t.Errorf("a total of %g s: %q, want %q", total, b.String(), want)
+		lines := stage.Lines{Width: 1}
+		if lines.AddSeconds(total, "a", total/2); lines.String() != want {
+			t.Errorf("a total of %g s: %q, want %q", total, lines.String(), want)
 		}
 	}
-	b := stage.Lines{Width: 1}
-	b.AddSeconds(0.5)
-	testkit.Equal(t, b.String(), "milliseconds 500\n", "a total without parts")
+	lines := stage.Lines{Width: 1}
+	lines.AddSeconds(0.5)
+	testkit.Equal(t, lines.String(), "milliseconds 500\n", "a total without parts")
 }
 
 // TestEntryNames checks the name in reports, the name in figures and the text without the name= option of entries
@@ -42,12 +42,12 @@ func TestEntryNames(t *testing.T) {
 		"name=m process:./a b": {"m", "m", "process:./a b"},
 		"name=m":               {"m", "m", ""},
 	} {
-		e := stage.Entry{Text: text}
-		_, spec := e.Split()
-		if want[2] == "" && want[0] != "m" { // without name=, the text is unchanged
+		entry := stage.Entry{Text: text}
+		_, spec := entry.Split()
+		if want[2] == "" && want[0] != "m" { // Without name=, the text is unchanged.
 			want[2] = text
 		}
-		if got := [3]string{e.String(), stage.FigureLabel(e.String()), spec}; got != want {
+		if got := [3]string{entry.String(), stage.FigureLabel(entry.String()), spec}; got != want {
 			t.Errorf("%s: names in reports and figures, and text: %q, want %q", text, got, want)
 		}
 	}
@@ -62,18 +62,18 @@ type unexportedNumbers struct{ E stage.Number }
 
 // TestSetUnknown checks that the numbers of a struct and of the structs that it embeds become unknown, and no others.
 func TestSetUnknown(t *testing.T) {
-	var v struct {
+	var numbers struct {
 		EmbeddedNumbers
 		unexportedNumbers
 		C     stage.Number
 		D     float64
 		Inner EmbeddedNumbers
 	}
-	stage.SetUnknown(&v)
-	for i, n := range []stage.Number{v.A, v.B, v.C} {
-		testkit.Equal(t, n.Known(), false, "number", i)
+	stage.SetUnknown(&numbers)
+	for i, number := range []stage.Number{numbers.A, numbers.B, numbers.C} {
+		testkit.Equal(t, number.Known(), false, "number", i)
 	}
-	if v.D != 0 || v.Inner != (EmbeddedNumbers{}) || v.unexportedNumbers.E != 0 {
-		t.Errorf("fields that are not numbers of the struct are changed: %+v", v)
+	if numbers.D != 0 || numbers.Inner != (EmbeddedNumbers{}) || numbers.unexportedNumbers.E != 0 {
+		t.Errorf("fields that are not numbers of the struct are changed: %+v", numbers)
 	}
 }

@@ -36,11 +36,11 @@ type echoStage struct {
 	Value Number
 }
 
-func (n *echoStage) Run(context.Context, Bench) (Stage, error) { return n, nil }
-func (n *echoStage) String() string                            { return "lines" }
-func (n *echoStage) Table() *plots.Table                       { return &plots.Table{} }
-func (n *echoStage) Plot() *plots.Figure                       { return &plots.Figure{} }
-func (n *echoStage) HTML() string                              { return HTML(n) }
+func (e *echoStage) Run(context.Context, Bench) (Stage, error) { return e, nil }
+func (e *echoStage) String() string                            { return "lines" }
+func (e *echoStage) Table() *plots.Table                       { return &plots.Table{} }
+func (e *echoStage) Plot() *plots.Figure                       { return &plots.Figure{} }
+func (e *echoStage) HTML() string                              { return HTML(e) }
 
 // echoOptions are options whose Run has a value receiver, as in most stages.
 type echoOptions struct{ echoStage }
@@ -50,11 +50,11 @@ func (o echoOptions) Run(context.Context, Bench) (Stage, error) { return &o.echo
 // TestFigureWithoutDraw checks that a program without plots/draw, such as this test, shows which package it must
 // import, and saves nothing.
 func TestFigureWithoutDraw(t *testing.T) {
-	f, file := plots.Convergence("t", 0, plots.Series{Y: []float64{1, 2}}), filepath.Join(t.TempDir(), "f.svg")
+	figure, file := plots.Convergence("t", 0, plots.Series{Y: []float64{1, 2}}), filepath.Join(t.TempDir(), "f.svg")
 	const want = `has to import _ "github.com/krrlab/lab/plots/draw"`
-	testkit.Fails(t, f.Save(file), want)
-	testkit.Contains(t, html.UnescapeString(f.HTML()+f.SVG()), "<pre>plots: ", "</text></svg>", want)
-	if _, err := os.Stat(file); f.PNG() != nil || err == nil {
+	testkit.Fails(t, figure.Save(file), want)
+	testkit.Contains(t, html.UnescapeString(figure.HTML()+figure.SVG()), "<pre>plots: ", "</text></svg>", want)
+	if _, err := os.Stat(file); figure.PNG() != nil || err == nil {
 		t.Error("a picture is made without plots/draw")
 	}
 }
@@ -62,26 +62,28 @@ func TestFigureWithoutDraw(t *testing.T) {
 // TestJSON checks that options and numbers are unchanged by a conversion to JSON and back, and that unknown keys and
 // entries without a text are refused.
 func TestJSON(t *testing.T) {
-	d := &Definition{Name: "x", Options: echoOptions{}, Result: (*echoStage)(nil)}
-	r, err := d.Decode([]byte(`{"With": ["a b", "c"], "Value": 2}`))
-	if o, ok := r.(*echoOptions); err != nil || !ok || o.With.String() != "[a b c]" || o.Value != 2 {
-		t.Errorf("options decoded as %+v, error %v", r, err)
+	definition := &Definition{Name: "x", Options: echoOptions{}, Result: (*echoStage)(nil)}
+	decoded, err := definition.Decode([]byte(`{"With": ["a b", "c"], "Value": 2}`))
+	if options, ok := decoded.(*echoOptions); err != nil || !ok || options.With.String() != "[a b c]" ||
+		options.Value != 2 {
+		t.Errorf("options decoded as %+v, error %v", decoded, err)
 	}
-	if n, ok := d.NewResult().(*echoStage); !ok || n.Value != 0 || !strings.Contains(n.HTML(), "the numbers") {
-		t.Errorf("a new result is %#v, want a zero *echoStage with a figure as HTML", n)
+	if result, ok := definition.NewResult().(*echoStage); !ok || result.Value != 0 ||
+		!strings.Contains(result.HTML(), "the numbers") {
+		t.Errorf("a new result is %#v, want a zero *echoStage with a figure as HTML", result)
 	}
-	testkit.Fails(t, testkit.ErrOf(d.Decode([]byte(`{"none": 1}`))), "options of x: ")
+	testkit.Fails(t, testkit.ErrOf(definition.Decode([]byte(`{"none": 1}`))), "options of x: ")
 	testkit.Fails(t, testkit.ErrOf(json.Marshal(Entry{})), "cannot be sent to ranks")
-	testkit.OK(t, (*Entries)(&r.(*echoOptions).With).Set("d"))
-	for v, want := range map[Number]string{2.5: "2.5", Unknown: "null", Number(math.Inf(-1)): "null"} {
-		text := testkit.Must(json.Marshal(v))
+	testkit.OK(t, (*Entries)(&decoded.(*echoOptions).With).Set("d"))
+	for number, want := range map[Number]string{2.5: "2.5", Unknown: "null", Number(math.Inf(-1)): "null"} {
+		text := testkit.Must(json.Marshal(number))
 		var back Number
-		if err := json.Unmarshal(text, &back); string(text) != want || err != nil || back != v && back.Known() {
-			t.Errorf("%g in JSON: %s, want %s; read as %g, error %v", v, text, want, back, err)
+		if err := json.Unmarshal(text, &back); string(text) != want || err != nil || back != number && back.Known() {
+			t.Errorf("%g in JSON: %s, want %s; read as %g, error %v", number, text, want, back, err)
 		}
 	}
 	name := filepath.Join(t.TempDir(), "a.json")
-	testkit.OK(t, WriteJSON(name, r))
+	testkit.OK(t, WriteJSON(name, decoded))
 	testkit.Fails(t, WriteJSON(name, math.NaN), "krrlab: json: unsupported type")
 	testkit.Equal(t, RoundDigits(1.23456, 3), 1.23)
 }
