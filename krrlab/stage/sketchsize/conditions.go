@@ -21,11 +21,11 @@ type Conditions struct {
 	Norm estimate.Interval `json:"norm"` // ‖(I−P)K(I−P)‖₂/λ; condition 1 requires at most α
 	// Low and High are the extreme eigenvalues of (WᵀKW, WᵀZZᵀW), with W an orthonormal basis of range(P). Condition 2
 	// requires them in [1−γ, 1+γ]. Both are 1 if P = 0.
-	Low     estimate.Interval `json:"low"`
-	High    estimate.Interval `json:"high"`
-	First   Verdict           `json:"condition_1"` // verdict on condition 1
-	Second  Verdict           `json:"condition_2"` // verdict on condition 2
-	Seconds float64           `json:"seconds"`     // time of the measurements
+	Low      estimate.Interval `json:"low"`
+	High     estimate.Interval `json:"high"`
+	Verdict1 Verdict           `json:"condition_1"` // verdict on condition 1
+	Verdict2 Verdict           `json:"condition_2"` // verdict on condition 2
+	Seconds  float64           `json:"seconds"`     // time of the measurements
 }
 
 // Verdict is the result of testing a condition, or a rung. A rung is one of the numbers s of features that a search
@@ -39,11 +39,11 @@ const (
 )
 
 // conjunction returns the verdict on two conditions that must both hold.
-func conjunction(first, second Verdict) Verdict {
+func conjunction(condition1, condition2 Verdict) Verdict {
 	switch {
-	case first == Reject || second == Reject:
+	case condition1 == Reject || condition2 == Reject:
 		return Reject
-	case first == Accept && second == Accept:
+	case condition1 == Accept && condition2 == Accept:
 		return Accept
 	}
 	return Open
@@ -207,7 +207,7 @@ func (s *search) measureConditions(ctx context.Context, l *ladder, constants Con
 		conditions.Low, conditions.High = r.Min.Widened(ratioError), r.Max.Widened(ratioError)
 		products += r.Steps
 	}
-	conditions.First, conditions.Second = verdictAtMost(conditions.Norm, constants.Alpha),
+	conditions.Verdict1, conditions.Verdict2 = verdictAtMost(conditions.Norm, constants.Alpha),
 		ratiosWithin(conditions.Low, conditions.High, constants.Gamma)
 	conditions.Seconds = time.Since(start).Seconds()
 	return conditions, products, nil

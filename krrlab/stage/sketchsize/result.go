@@ -115,8 +115,8 @@ func (r *Result) Table() *plots.Table {
 	for _, rung := range r.Rungs {
 		row := []any{rung.S, rung.Kappa}
 		if c := rung.Conditions; theorem && c != nil {
-			row = append(row, c.Rank, c.Norm, c.First,
-				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
+			row = append(row, c.Rank, c.Norm, c.Verdict1,
+				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Verdict2)
 		} else if theorem {
 			row = append(row, make([]any, 10)...) // empty cells of the conditions
 		}

@@ -261,7 +261,7 @@ func (s *search) testTheorem7(ctx context.Context, rung *Rung, l *ladder, delta 
 		return err
 	}
 	rung.Products += products
-	rung.Verdict = conjunction(rung.Conditions.First, rung.Conditions.Second)
+	rung.Verdict = conjunction(rung.Conditions.Verdict1, rung.Conditions.Verdict2)
 	return nil
 }
 

@@ -73,10 +73,10 @@ func (c ConditionConstants) mustBeValid() {
 //	κ(M⁻¹A) ≤ max_t hi(t) / min_t lo(t),  t ≥ 0,
 //	hi(t) = [1+(√((1+γ)t)+√α)²]/(1+t),  lo(t) = [1+((√((1−γ)t)−√α)₊)²]/(1+θ+t).
 //
-// Proof. Take y with ‖y‖ = 1 and λ = 1, and let t = ‖ZᵀPy‖². By condition 2
-// ‖VᵀPy‖ is between √((1−γ)t) and √((1+γ)t), by condition 1 ‖Vᵀ(I−P)y‖ ≤ √α, so ‖Vᵀy‖
-// is between their difference and their sum; yᵀAy = 1+‖Vᵀy‖². As P is spectral for
-// ZZᵀ, yᵀMy = 1+t+‖Zᵀ(I−P)y‖² is between 1+t and 1+θ+t. Divide.
+// Proof. Let λ = 1, take y with ‖y‖ = 1, and let t = ‖ZᵀPy‖². Condition 2 gives √((1−γ)t) ≤ ‖VᵀPy‖ ≤ √((1+γ)t), and
+// condition 1 gives ‖Vᵀ(I−P)y‖ ≤ √α. Therefore ‖Vᵀy‖ is between the difference and the sum of these norms, which bounds
+// yᵀAy = 1+‖Vᵀy‖². Because P projects on eigenvectors of ZZᵀ, yᵀMy = 1+t+‖Zᵀ(I−P)y‖² is between 1+t and 1+θ+t. The
+// quotient of the bounds gives the claim.
 //
 // The extremes over t are roots of quadratics, so that the value is exact to rounding. The paper's chain of
 // inequalities gives only κ ≤ 34.3 for its constants; this bound is 2.13 (erratum 9). Bound panics unless θ, α ≥ 0 and

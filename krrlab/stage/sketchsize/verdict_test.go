@@ -32,16 +32,16 @@ func TestThresholds(t *testing.T) {
 		t.Fatalf("norm %g, γ %g: the test needs other parameters", ref.norm, gamma)
 	}
 	for _, c := range []struct {
-		scale         float64
-		first, second Verdict
+		scale        float64
+		want1, want2 Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
 		options := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3,
 			Alpha: c.scale * ref.norm,
 			Gamma: c.scale * gamma}, Steps: 200}
 		conditions := searchSeed(t, p, options, 3).Rungs[0].Conditions
-		if conditions.First != c.first || conditions.Second != c.second {
-			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", c.scale, conditions.First,
-				conditions.Second, c.first, c.second)
+		if conditions.Verdict1 != c.want1 || conditions.Verdict2 != c.want2 {
+			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", c.scale, conditions.Verdict1,
+				conditions.Verdict2, c.want1, c.want2)
 		}
 	}
 }
