@@ -256,7 +256,7 @@ func (a *attacker) attempt(kind attack) error {
 	return nil
 }
 
-// attackAll makes n attacks, of all kinds, from several attackers at the same time.
+// attackAll makes the given number of attacks, of all kinds, from several attackers at the same time.
 func attackAll(t *testing.T, conn jupyter.Connection, signedRequest [][]byte, total int) {
 	kinds := attacks()
 	var attempted atomic.Int64

@@ -61,8 +61,8 @@ func startKernel(t testing.TB) *client {
 	t.Cleanup(func() {
 		stop()
 		<-c.ended
-		for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin, c.iopub} {
-			s.Close()
+		for _, conn := range []*zmtp.Conn{c.shell, c.control, c.stdin, c.iopub} {
+			conn.Close()
 		}
 	})
 	return c
@@ -81,8 +81,8 @@ func (c *client) connect() {
 	}
 	testkit.OK(c.t, c.iopub.Send([]byte{1})) // subscribes to all topics
 	c.answers = map[*zmtp.Conn]chan *jupyter.Message{}
-	for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin} {
-		c.answers[s] = c.receiveAll(s)
+	for _, conn := range []*zmtp.Conn{c.shell, c.control, c.stdin} {
+		c.answers[conn] = c.receiveAll(conn)
 	}
 	c.published = c.receiveAll(c.iopub)
 	c.wait(c.published, "iopub_welcome")

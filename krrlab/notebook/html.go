@@ -51,10 +51,10 @@ type pageOutput struct {
 // exportHTML returns a notebook with its outputs as a self-contained HTML document. The only external references are
 // links in the notebook's own text. Formulas are converted to MathML; formulas with commands that mathML does not
 // support remain in TeX.
-func exportHTML(file string, nb map[string]any) ([]byte, error) {
+func exportHTML(file string, notebook map[string]any) ([]byte, error) {
 	page := htmlPage{Title: strings.TrimSuffix(filepath.Base(file), ".ipynb")}
 	var out bytes.Buffer
-	err := page.addCells(nb["cells"])
+	err := page.addCells(notebook["cells"])
 	if err == nil {
 		err = pageTemplate.Execute(&out, page)
 	}

@@ -23,17 +23,17 @@ type Options struct {
 
 // ServeKernel is a Jupyter kernel: it serves the front end that wrote the connection file, until the front end requests
 // a shutdown or ctx ends.
-func ServeKernel(ctx context.Context, connectionFile string, o *Options) error {
+func ServeKernel(ctx context.Context, connectionFile string, options *Options) error {
 	connection, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {
 		return err
 	}
-	s, err := golang.New(o.DataDirs)
+	s, err := golang.New(options.DataDirs)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	server, err := jupyter.Listen(connection, language{s, o.Version})
+	server, err := jupyter.Listen(connection, language{s, options.Version})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func ServeKernel(ctx context.Context, connectionFile string, o *Options) error {
 	go func() {
 		for {
 			select {
-			case <-o.Interrupt:
+			case <-options.Interrupt:
 				server.Interrupt()
 			case <-finished:
 				return
@@ -61,8 +61,8 @@ type language struct {
 
 // Run implements jupyter.Language.
 func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
-	r := l.Session.Run(name, code, cell)
-	return jupyter.Outcome{Value: r.Value, Failure: (*jupyter.Failure)(r.Err)}
+	result := l.Session.Run(name, code, cell)
+	return jupyter.Outcome{Value: result.Value, Failure: (*jupyter.Failure)(result.Err)}
 }
 
 // Info implements jupyter.Language.

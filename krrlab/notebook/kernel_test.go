@@ -9,9 +9,9 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestExecute asks the kernel for its properties, runs cells, and checks all messages and replies for them. Silent
-// cells publish nothing and do not count.
-func TestExecute(t *testing.T) {
+// TestExecuteRequests asks the kernel for its properties, runs cells, and checks all messages and replies for them.
+// Silent cells publish nothing and do not count.
+func TestExecuteRequests(t *testing.T) {
 	c := startKernel(t)
 	info := c.request("kernel_info", map[string]any{})
 	language := info["language_info"].(map[string]any)

@@ -104,13 +104,13 @@ cell 19: %who: a comment in the program`)
 	// The cell with undefinedName is removed because it would end the run.
 	failing := len(programCells) - 3
 	for _, name := range []string{original, imported} {
-		nb, cells, err := readNotebook(name)
+		notebook, cells, err := readNotebook(name)
 		testkit.OK(t, err)
 		if got := joinLines(cells[failing].(map[string]any)["source"]); got != programCells[failing] {
 			t.Errorf("%s: cell %d is %q", name, failing, got)
 		}
-		nb["cells"] = append(cells[:failing:failing], cells[failing+2])
-		testkit.OK(t, writeNotebook(name, nb))
+		notebook["cells"] = append(cells[:failing:failing], cells[failing+2])
+		testkit.OK(t, writeNotebook(name, notebook))
 		testkit.OK(t, Run(t.Context(), name, name, &Options{}))
 	}
 	want, got := shownText(t, original), shownText(t, imported)

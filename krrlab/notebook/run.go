@@ -32,23 +32,23 @@ type CellError struct {
 func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.File, e.Cell, e.Err) }
 
 // Run runs the cells of a notebook in order, in the folder of the notebook. It writes the notebook with its outputs to
-// the file out (the notebook itself or another file; "" for none), and as an HTML page to o.HTML.
+// the file out (the notebook itself or another file; "" for none), and as an HTML page to options.HTML.
 //
 // Run stops at the first cell that fails and does not have the tag raises-exception, and returns a *CellError. The
 // outputs up to that cell are written, but do not replace the notebook itself. If ctx ends first, Run interrupts the
 // running cell, writes nothing and returns the error of the context. A notebook in a language other than Go is an
 // error, and no cell is run.
-func Run(ctx context.Context, file, out string, o *Options) error {
-	nb, cells, err := readNotebook(file)
+func Run(ctx context.Context, file, out string, options *Options) error {
+	notebook, cells, err := readNotebook(file)
 	if err != nil {
 		return err
 	}
-	s, err := golang.New(o.DataDirs)
+	s, err := golang.New(options.DataDirs)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	htmlFile, notebookFile := o.HTML, file
+	htmlFile, notebookFile := options.HTML, file
 	for _, name := range []*string{&notebookFile, &out, &htmlFile} {
 		if *name != "" {
 			if *name, err = filepath.Abs(*name); err != nil {
@@ -66,21 +66,21 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 			return err
 		}
 	}
-	if cells, err = withParameters(cells, o.Parameters); err != nil {
+	if cells, err = withParameters(cells, options.Parameters); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	nb["cells"] = cells
+	notebook["cells"] = cells
 	cellErr := runCells(ctx, s, file, cells)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if out != "" && !(cellErr != nil && sameFile(notebookFile, out)) {
-		if err := writeNotebook(out, nb); err != nil {
+		if err := writeNotebook(out, notebook); err != nil {
 			return err
 		}
 	}
 	if htmlFile != "" {
-		page, err := exportHTML(file, nb)
+		page, err := exportHTML(file, notebook)
 		if err == nil {
 			err = atomicfile.WriteFile(htmlFile, page)
 		}
@@ -93,17 +93,17 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 
 // readNotebook reads the file of a notebook, and returns it with its cells. It returns an error if the notebook is not
 // in Go.
-func readNotebook(file string) (nb map[string]any, cells []any, err error) {
+func readNotebook(file string) (notebook map[string]any, cells []any, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
-	if err := decoder.Decode(&nb); err != nil {
+	if err := decoder.Decode(&notebook); err != nil {
 		return nil, nil, fmt.Errorf("%s: not a notebook (%w)", file, err)
 	}
-	cells, ok := nb["cells"].([]any)
+	cells, ok := notebook["cells"].([]any)
 	if !ok {
 		return nil, nil, fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
@@ -111,7 +111,7 @@ func readNotebook(file string) (nb map[string]any, cells []any, err error) {
 		return nil, nil, fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own "+
 			"kernel (jupyter nbconvert --execute)", file, language)
 	}
-	return nb, cells, nil
+	return notebook, cells, nil
 }
 
 // goKernels lists names of kernels and languages that stand for Go, in lower case.
@@ -256,9 +256,9 @@ func joinLines(v any) string {
 }
 
 // writeNotebook writes a notebook in the format of Jupyter: indented by one space, with sorted keys. It sets the
-// language in the metadata of nb and, if there is none, the kernel.
-func writeNotebook(name string, nb map[string]any) error {
-	metadata, _ := nb["metadata"].(map[string]any)
+// language in the metadata of the notebook and, if there is none, the kernel.
+func writeNotebook(name string, notebook map[string]any) error {
+	metadata, _ := notebook["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
@@ -266,12 +266,12 @@ func writeNotebook(name string, nb map[string]any) error {
 	if metadata["kernelspec"] == nil {
 		metadata["kernelspec"] = map[string]any{"display_name": "Go (krrlab)", "language": "go", "name": "krrlab"}
 	}
-	nb["metadata"] = metadata
+	notebook["metadata"] = metadata
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(nb); err != nil {
+	if err := encoder.Encode(notebook); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return atomicfile.WriteFile(name, encoded.Bytes())

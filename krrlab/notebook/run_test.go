@@ -21,8 +21,8 @@ func TestLateOutputs(t *testing.T) {
 		return display.Data{Data: display.MIMEMap{"text/plain": v}, Transient: display.MIMEMap{"display_id": "a"}}
 	}
 	text := func(v any) string {
-		b := testkit.Must(json.Marshal(v))
-		return string(b)
+		encoded := testkit.Must(json.Marshal(v))
+		return string(encoded)
 	}
 	empty := func() *cellOutputs {
 		return &cellOutputs{displayed: &displayedOutputs{byID: map[string][]map[string]any{}}}

@@ -31,8 +31,8 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-// referencedPackages returns the paths of the packages whose named types occur in the exported declarations of p, each
-// with the name of such a declaration.
+// referencedPackages returns the paths of the packages whose named types occur in the exported declarations of pkg,
+// each with the name of such a declaration.
 func referencedPackages(pkg *types.Package) map[string]string {
 	users, visited := map[string]string{}, map[types.Type]bool{}
 	var visit func(user string, t types.Type)

@@ -42,7 +42,7 @@ func Render(v any) Data { return withFailures(render(v)) }
 // figure that cannot be drawn.
 func Show(v any) (Data, error) {
 	d, failures := render(v)
-	if f, ok := v.(*plots.Figure); len(failures) > 0 && (len(d.Data) == 1 || ok && f.Validate() != nil) {
+	if figure, ok := v.(*plots.Figure); len(failures) > 0 && (len(d.Data) == 1 || ok && figure.Validate() != nil) {
 		return d, errors.New("it cannot be shown: " + strings.Join(failures, "; "))
 	}
 	return withFailures(d, failures), nil

@@ -180,10 +180,10 @@ func conversionFile(pkg *types.Package, info *types.Info, converted []types.Type
 	call := &ast.CallExpr{Fun: ident("take", take)}
 	info.Types[call] = types.TypeAndValue{Type: types.NewTuple()}
 	body := &ast.BlockStmt{}
-	for _, t := range converted {
-		x, varName := types.NewVar(token.NoPos, pkg, "x", types.NewPointer(t)), ast.NewIdent("x")
-		info.Defs[varName] = x
-		call.Args = append(call.Args, ident("x", x))
+	for _, typ := range converted {
+		variable, varName := types.NewVar(token.NoPos, pkg, "x", types.NewPointer(typ)), ast.NewIdent("x")
+		info.Defs[varName] = variable
+		call.Args = append(call.Args, ident("x", variable))
 		body.List = append(body.List, &ast.DeclStmt{Decl: &ast.GenDecl{Tok: token.VAR,
 			Specs: []ast.Spec{&ast.ValueSpec{Names: []*ast.Ident{varName}}}}})
 	}

@@ -36,7 +36,7 @@ type namespace struct {
 // clone returns a copy that can be changed independently.
 func (n namespace) clone() namespace { return namespace{maps.Clone(n.names), maps.Clone(n.imports)} }
 
-// bind makes name denote the object o.
+// bind makes name denote the object.
 func (n namespace) bind(name string, obj types.Object) {
 	n.names[name] = obj
 	delete(n.imports, name)

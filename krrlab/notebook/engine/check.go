@@ -91,7 +91,7 @@ func (e *Engine) detachPackage() *types.Package {
 	return pkg
 }
 
-// setPackage changes the package of an object to p.
+// setPackage changes the package of an object to pkg.
 func setPackage(obj types.Object, pkg *types.Package) {
 	switch obj := obj.(type) {
 	case *types.Const:
@@ -245,7 +245,7 @@ func (walker *typeWalker) visit(t types.Type) {
 	}
 }
 
-// packageSyntax returns the syntax of a package that ixgo interprets from its source, or nil if p is compiled.
+// packageSyntax returns the syntax of a package that ixgo interprets from its source, or nil if pkg is compiled.
 func (e *Engine) packageSyntax(pkg *types.Package) *syntax {
 	if src := e.loader.base.SourcePackage(pkg.Path()); src != nil && src.Package == pkg && src.Loaded() {
 		return &syntax{files: src.Files, info: src.Info}

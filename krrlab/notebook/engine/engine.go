@@ -175,10 +175,10 @@ func (e *Engine) Declare(vars map[string]any) {
 }
 
 // typeOf returns the go/types type of a compiled type.
-func (e *Engine) typeOf(rt reflect.Type) types.Type {
+func (e *Engine) typeOf(reflectType reflect.Type) types.Type {
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
-	return e.loader.ToType(rt)
+	return e.loader.ToType(reflectType)
 }
 
 // contextMode holds the ixgo options of all contexts.
@@ -193,18 +193,18 @@ func (e *Engine) newContext() *ixgo.Context {
 		// be reused before the results in it are read.
 		ctx.SetLeastCallForEnablePool(math.MaxInt32)
 	}
-	ctx.SetPanic(func(p *ixgo.PanicInfo) { // use the wording of the Go runtime
-		switch err := p.Error.(type) {
+	ctx.SetPanic(func(info *ixgo.PanicInfo) { // use the wording of the Go runtime
+		switch err := info.Error.(type) {
 		case ixgo.RuntimeError:
 			if strings.HasPrefix(string(err), "interface conversion: ") {
-				p.Error = ixgo.PlainError(err)
+				info.Error = ixgo.PlainError(err)
 			} else {
-				p.Error = ixgo.RuntimeError(strings.TrimPrefix(string(err), "runtime error: "))
+				info.Error = ixgo.RuntimeError(strings.TrimPrefix(string(err), "runtime error: "))
 			}
 		case ixgo.PanicError:
 			if err.Value == nil {
 				err.Value = new(runtime.PanicNilError)
-				p.Error = err
+				info.Error = err
 			}
 		}
 	})

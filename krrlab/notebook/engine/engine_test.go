@@ -62,12 +62,12 @@ func openEngine(t testing.TB) (*Engine, func(code string) string) {
 type cells []struct{ code, wantPrefix string }
 
 // run runs the cells in a new engine and checks their results.
-func (cs cells) run(t *testing.T) {
+func (session cells) run(t *testing.T) {
 	t.Helper()
 	_, run := openEngine(t)
-	for _, c := range cs {
-		if got := run(c.code); !strings.HasPrefix(got, c.wantPrefix) || c.wantPrefix == "" && got != "" {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.wantPrefix)
+	for _, cell := range session {
+		if got := run(cell.code); !strings.HasPrefix(got, cell.wantPrefix) || cell.wantPrefix == "" && got != "" {
+			t.Errorf("%s\n got %q\nwant %q", cell.code, got, cell.wantPrefix)
 		}
 	}
 }

@@ -147,12 +147,12 @@ func (f function) register(v ssa.Value) uint32 {
 }
 
 // registersOf returns the register of each value.
-func (f function) registersOf(vs []ssa.Value) (out []uint32) {
-	for _, v := range vs {
+func (f function) registersOf(values []ssa.Value) (out []uint32) {
+	for _, v := range values {
 		out = append(out, f.register(v))
 	}
 	return out
 }
 
 // stackOf returns the registers of a frame.
-func stackOf(fr *ixgo.Frame) []any { return *fieldAddr[[]any](fr, stackField) }
+func stackOf(frame *ixgo.Frame) []any { return *fieldAddr[[]any](frame, stackField) }

@@ -200,19 +200,19 @@ func convertTable(path string, table imports.Package) *ixgo.Package {
 			converted.NamedTypes[name] = reflectType
 		}
 	}
-	for name, v := range table.Binds {
+	for name, value := range table.Binds {
 		if lit, ok := table.Untypeds[name]; ok {
 			kind, val := parseUntyped(lit)
 			converted.UntypedConsts[name] = ixgo.UntypedConst{Typ: kind, Value: val}
 			continue
 		}
 		switch {
-		case v.CanAddr():
-			converted.Vars[name] = v.Addr()
-		case v.Kind() == reflect.Func:
-			converted.Funcs[name] = withPlainIterator(v)
+		case value.CanAddr():
+			converted.Vars[name] = value.Addr()
+		case value.Kind() == reflect.Func:
+			converted.Funcs[name] = withPlainIterator(value)
 		default:
-			converted.TypedConsts[name] = ixgo.TypedConst{Typ: v.Type(), Value: constantOf(v)}
+			converted.TypedConsts[name] = ixgo.TypedConst{Typ: value.Type(), Value: constantOf(value)}
 		}
 	}
 	return converted
@@ -243,7 +243,7 @@ func withPlainIterator(f reflect.Value) reflect.Value {
 
 // parseUntyped parses an untyped constant of the form kind:value, or complex:real:imaginary. It returns its type, such
 // as "untyped int". The value is nil for an unknown kind, and constant.Unknown for a malformed number.
-func parseUntyped(literal string) (kind string, v constant.Value) {
+func parseUntyped(literal string) (kind string, value constant.Value) {
 	kind, text, _ := strings.Cut(literal, ":")
 	number := func(s string) constant.Value {
 		if r, ok := new(big.Rat).SetString(s); ok {
@@ -253,18 +253,18 @@ func parseUntyped(literal string) (kind string, v constant.Value) {
 	}
 	switch kind {
 	case "bool":
-		v = constant.MakeBool(text == "true")
+		value = constant.MakeBool(text == "true")
 	case "string":
-		v = constant.MakeString(text)
+		value = constant.MakeString(text)
 	case "int", "rune":
-		v = constant.ToInt(number(text))
+		value = constant.ToInt(number(text))
 	case "float":
-		v = constant.ToFloat(number(text))
+		value = constant.ToFloat(number(text))
 	case "complex":
 		re, im, _ := strings.Cut(text, ":")
-		v = constant.BinaryOp(number(re), token.ADD, constant.MakeImag(number(im)))
+		value = constant.BinaryOp(number(re), token.ADD, constant.MakeImag(number(im)))
 	}
-	return "untyped " + kind, v
+	return "untyped " + kind, value
 }
 
 // constantOf returns the value of a typed constant, or constant.Unknown for a type without constants.

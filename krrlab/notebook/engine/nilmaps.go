@@ -11,7 +11,7 @@ import (
 )
 
 // fixNilMaps corrects accesses to maps with keys or elements of an interface type. For nil, ixgo passes an invalid
-// reflect.Value to the map: as a key it panics, and as an element it deletes the entry.
+// reflect.Value to the map. An invalid key causes a panic, and an invalid element deletes the entry.
 func (f function) fixNilMaps() {
 	for i, instr := range f.instructions() {
 		switch instr := instr.(type) {
@@ -26,8 +26,8 @@ func (f function) fixNilMaps() {
 				continue
 			}
 			resultReg, mapReg, keyReg := f.register(instr), f.register(instr.X), f.register(instr.Index)
-			f.code[i] = func(fr *ixgo.Frame) {
-				stack := stackOf(fr)
+			f.code[i] = func(frame *ixgo.Frame) {
+				stack := stackOf(frame)
 				mapValue := reflect.ValueOf(stack[mapReg])
 				element := mapValue.MapIndex(valueAs(stack[keyReg], mapValue.Type().Key()))
 				ok := element.IsValid()
@@ -48,8 +48,8 @@ func (f function) fixMapUpdate(i int, mapOperand, key, element ssa.Value) {
 		return
 	}
 	mapReg, keyReg, elementReg := f.register(mapOperand), f.register(key), f.register(element)
-	f.code[i] = func(fr *ixgo.Frame) {
-		stack := stackOf(fr)
+	f.code[i] = func(frame *ixgo.Frame) {
+		stack := stackOf(frame)
 		mapValue, newElement := reflect.ValueOf(stack[mapReg]), reflect.Value{}
 		if element != nil {
 			newElement = valueAs(stack[elementReg], mapValue.Type().Elem())

@@ -28,14 +28,14 @@ func TestImportOrder(t *testing.T) {
 	for seed := range seeds {
 		e := New(nil)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(paths)) {
-			if p, err := e.loader.Import(paths[i]); err != nil || !p.Complete() || p.Name() != Packages()[paths[i]] &&
-				paths[i] != "unsafe" {
-				t.Errorf("seed %d: %s: %v, %v", seed, paths[i], p, err)
+			pkg, err := e.loader.Import(paths[i])
+			if err != nil || !pkg.Complete() || pkg.Name() != Packages()[paths[i]] && paths[i] != "unsafe" {
+				t.Errorf("seed %d: %s: %v, %v", seed, paths[i], pkg, err)
 			}
 		}
 		for _, path := range paths {
-			p, _ := e.loader.Import(path)
-			text := listNames(p)
+			pkg, _ := e.loader.Import(path)
+			text := listNames(pkg)
 			if seed == 0 {
 				reference[path] = text
 			} else if text != reference[path] {
@@ -46,7 +46,7 @@ func TestImportOrder(t *testing.T) {
 				continue
 			}
 			for name, reflectType := range table.NamedTypes {
-				if got, ok := e.loader.LookupReflect(p.Scope().Lookup(name).Type()); !ok || got != reflectType {
+				if got, ok := e.loader.LookupReflect(pkg.Scope().Lookup(name).Type()); !ok || got != reflectType {
 					t.Errorf("seed %d: %s.%s is %v, want %v", seed, path, name, got, reflectType)
 				}
 			}
@@ -70,10 +70,10 @@ func firstDifference(a, b string) (difference string) {
 }
 
 // listNames lists the names of a package that cells can use.
-func listNames(p *types.Package) string {
+func listNames(pkg *types.Package) string {
 	var list strings.Builder
-	for _, name := range p.Scope().Names() {
-		object := p.Scope().Lookup(name)
+	for _, name := range pkg.Scope().Names() {
+		object := pkg.Scope().Lookup(name)
 		if !token.IsExported(name) || !token.IsIdentifier(name) {
 			continue
 		}

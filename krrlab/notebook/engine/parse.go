@@ -100,8 +100,8 @@ func (e *Engine) splitItems(name, code string) (items []cellItem, endsWithSemico
 
 // isExpressionList reports whether code is a comma-separated list of at least two expressions.
 func isExpressionList(code string) bool {
-	x, err := parser.ParseExpr("f(" + code + ")")
-	call, ok := x.(*ast.CallExpr)
+	expr, err := parser.ParseExpr("f(" + code + ")")
+	call, ok := expr.(*ast.CallExpr)
 	return err == nil && ok && len(call.Args) > 1
 }
 
@@ -116,7 +116,7 @@ func newItem(code string, start, end int, firstToken token.Token) cellItem {
 	case token.VAR, token.CONST:
 		item.kind = declaration
 	case token.FUNC:
-		if m := funcDecl.FindStringSubmatch(code[start:end]); m != nil && !token.IsKeyword(m[1]) {
+		if match := funcDecl.FindStringSubmatch(code[start:end]); match != nil && !token.IsKeyword(match[1]) {
 			item.kind, item.hoistOrder = declaration, 1
 		}
 	}
@@ -225,8 +225,8 @@ func splitRedefinitions(file *ast.File) (files []*ast.File) {
 			}
 		}
 		for _, target := range assign.Lhs {
-			if id, ok := target.(*ast.Ident); ok && id.Name != "_" {
-				declared[id.Name] = true
+			if ident, ok := target.(*ast.Ident); ok && ident.Name != "_" {
+				declared[ident.Name] = true
 			}
 		}
 	}

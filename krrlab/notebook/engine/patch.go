@@ -37,10 +37,10 @@ func (e *Engine) patchCode(u *unit, interp *ixgo.Interp) {
 	}
 }
 
-// fixInvokes corrects method calls through interfaces. If another unit created the dynamic type, ixgo takes it for a
-// compiled type and calls its methods in the wrong way; the corrected instruction looks them up with package reflectx.
-// The correction also applies to compiled types: for these, ixgo caches the method in a variable of the instruction,
-// which is a data race between goroutines.
+// fixInvokes corrects method calls through interfaces. If another unit created the dynamic type, ixgo treats the type
+// as a compiled type and calls its methods in the wrong way; the corrected instruction finds them with package
+// reflectx. The correction also applies to compiled types: for these, ixgo caches the method in a variable of the
+// instruction, which is a data race between goroutines.
 func (f function) fixInvokes(methodSets map[reflect.Type]map[string]*ssa.Function) {
 	for i, instr := range f.instructions() {
 		call, ok := instr.(*ssa.Call)
@@ -49,11 +49,11 @@ func (f function) fixInvokes(methodSets map[reflect.Type]map[string]*ssa.Functio
 		}
 		original, name := f.code[i], call.Call.Method.Name()
 		resultReg, recvReg, argRegs := f.register(call), f.register(call.Call.Value), f.registersOf(call.Call.Args)
-		f.code[i] = func(fr *ixgo.Frame) {
-			stack := stackOf(fr)
+		f.code[i] = func(frame *ixgo.Frame) {
+			stack := stackOf(frame)
 			dynamicType := reflect.TypeOf(stack[recvReg])
 			if _, inUnit := methodSets[dynamicType]; inUnit || dynamicType == nil || dynamicType == typeOfType {
-				original(fr)
+				original(frame)
 				return
 			}
 			args := []reflect.Value{reflect.ValueOf(stack[recvReg])}
@@ -65,7 +65,7 @@ func (f function) fixInvokes(methodSets map[reflect.Type]map[string]*ssa.Functio
 				}
 			}
 			if !ok {
-				original(fr)
+				original(frame)
 				return
 			}
 			stack[resultReg] = callWithRegisters(method.Func, args, stack, argRegs)
@@ -136,11 +136,11 @@ func (f function) fixPhis(block *ssa.BasicBlock, code []func(*ixgo.Frame)) {
 		}
 		edgeRegs[block.Preds[pred].Index] = sourceRegs
 	}
-	code[0] = func(fr *ixgo.Frame) {
-		stack := stackOf(fr)
+	code[0] = func(frame *ixgo.Frame) {
+		stack := stackOf(frame)
 		var buffer [8]any // avoids an allocation for up to 8 nodes
 		values := buffer[:0]
-		for _, r := range edgeRegs[*fieldAddr[int](fr, predField)] {
+		for _, r := range edgeRegs[*fieldAddr[int](frame, predField)] {
 			values = append(values, stack[r])
 		}
 		for j, v := range values {

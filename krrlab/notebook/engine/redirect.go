@@ -15,9 +15,9 @@ type redirect struct{ atomic.Pointer[reflect.Value] }
 
 // redirectFor returns the redirect of a function that the unit u (a separately compiled piece of a cell, which may not
 // be registered yet) or an earlier unit declares. It returns nil if the unit is unknown.
-func (e *Engine) redirectFor(u *unit, f *types.Func) *redirect {
-	if f.Pkg() != u.pkg {
-		u = e.units[f.Pkg()]
+func (e *Engine) redirectFor(u *unit, fn *types.Func) *redirect {
+	if fn.Pkg() != u.pkg {
+		u = e.units[fn.Pkg()]
 	}
 	if u == nil {
 		return nil
@@ -25,36 +25,37 @@ func (e *Engine) redirectFor(u *unit, f *types.Func) *redirect {
 	if u.redirects == nil {
 		u.redirects = map[string]*redirect{}
 	}
-	if u.redirects[f.Name()] == nil {
-		u.redirects[f.Name()] = &redirect{}
+	if u.redirects[fn.Name()] == nil {
+		u.redirects[fn.Name()] = &redirect{}
 	}
-	return u.redirects[f.Name()]
+	return u.redirects[fn.Name()]
 }
 
-// replaceFunction makes earlier code call f, a function of unit u, instead of the visible function of the same name and
-// type, if there is one. Units that are compiled again refer to f because their type information is updated. Code that
-// is already compiled, such as closures and methods, follows the redirect.
-func (e *Engine) replaceFunction(u *unit, f *types.Func) {
-	old, ok := e.visible.names[f.Name()].(*types.Func)
-	if !ok || old == f || !types.Identical(old.Type(), f.Type()) {
+// replaceFunction makes earlier code call replacement, a function of unit u, instead of the visible function of the
+// same name and type, if there is one. Units that are compiled again refer to replacement because their type
+// information is updated. Code that is already compiled, such as closures and methods, follows the redirect.
+func (e *Engine) replaceFunction(u *unit, replacement *types.Func) {
+	old, ok := e.visible.names[replacement.Name()].(*types.Func)
+	if !ok || old == replacement || !types.Identical(old.Type(), replacement.Type()) {
 		return
 	}
 	oldUnit := e.units[old.Pkg()]
 	if oldUnit == nil || oldUnit.src == nil || oldUnit.src.decls != nil {
 		return
 	}
-	if f.Signature().TypeParams() == nil {
-		newFunc, ok := u.interp.GetFunc(f.Name())
+	if replacement.Signature().TypeParams() == nil {
+		compiledFunc, ok := u.interp.GetFunc(replacement.Name())
 		if !ok {
 			return
 		}
 		if u.supersededRedirects == nil {
 			u.supersededRedirects = map[string][]*redirect{}
 		}
-		newValue := reflect.ValueOf(newFunc)
-		u.supersededRedirects[f.Name()] = append(oldUnit.supersededRedirects[f.Name()], e.redirectFor(oldUnit, old))
-		for _, redirect := range u.supersededRedirects[f.Name()] {
-			redirect.Store(&newValue)
+		funcValue := reflect.ValueOf(compiledFunc)
+		u.supersededRedirects[replacement.Name()] = append(oldUnit.supersededRedirects[replacement.Name()],
+			e.redirectFor(oldUnit, old))
+		for _, redirect := range u.supersededRedirects[replacement.Name()] {
+			redirect.Store(&funcValue)
 		}
 	}
 	for _, user := range e.units {
@@ -63,7 +64,7 @@ func (e *Engine) replaceFunction(u *unit, f *types.Func) {
 		}
 		for ident, obj := range user.src.info.Uses {
 			if obj == old {
-				user.src.info.Uses[ident] = f
+				user.src.info.Uses[ident] = replacement
 				user.dependencies[u] = true
 			}
 		}
@@ -96,13 +97,13 @@ func (e *Engine) redirectCalls(u *unit, fn function) {
 			continue
 		}
 		original, resultReg, argRegs := fn.code[i], fn.register(call), fn.registersOf(call.Call.Args)
-		fn.code[i] = func(fr *ixgo.Frame) {
+		fn.code[i] = func(frame *ixgo.Frame) {
 			newFunc := redirect.Load()
 			if newFunc == nil {
-				original(fr)
+				original(frame)
 				return
 			}
-			stack := stackOf(fr)
+			stack := stackOf(frame)
 			if v := callWithRegisters(*newFunc, nil, stack, argRegs); newFunc.Type().NumOut() > 0 {
 				stack[resultReg] = v
 			}

@@ -52,8 +52,8 @@ func ImportPath(pkg *types.Package) string { return strings.TrimPrefix(pkg.Path(
 // importSource returns a package after finding its source and type-checking it, including its imports. The package is
 // initialized before the next cell runs.
 func (e *Engine) importSource(path string) (*types.Package, error) {
-	if u := e.sourceUnits[path]; u != nil {
-		return u.pkg, nil
+	if pkgUnit := e.sourceUnits[path]; pkgUnit != nil {
+		return pkgUnit.pkg, nil
 	}
 	if e.FindSource == nil {
 		return nil, &MissingPackagesError{Paths: []string{path}}
@@ -62,9 +62,9 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u := e.sourceUnits[foundSource.Path]; u != nil {
-		e.sourceUnits[path] = u
-		return u.pkg, nil
+	if pkgUnit := e.sourceUnits[foundSource.Path]; pkgUnit != nil {
+		e.sourceUnits[path] = pkgUnit
+		return pkgUnit.pkg, nil
 	}
 	src := &syntax{info: newInfo(), decls: map[types.Object]ast.Node{}}
 	// The order of files determines the order of initialization; the compiler sorts them by name.
@@ -75,33 +75,33 @@ func (e *Engine) importSource(path string) (*types.Package, error) {
 		if hasEmbed {
 			mode |= parser.ParseComments
 		}
-		f, err := parser.ParseFile(e.fset, name, text, mode)
+		file, err := parser.ParseFile(e.fset, name, text, mode)
 		if err != nil {
 			return nil, err
 		}
 		if hasEmbed {
-			if err := embedFiles(e.fset, f, foundSource.Embedded); err != nil {
+			if err := embedFiles(e.fset, file, foundSource.Embedded); err != nil {
 				return nil, fmt.Errorf("%s cannot be interpreted: %w", path, err)
 			}
 		}
-		ensureDefers(f)
-		src.files = append(src.files, f)
+		ensureDefers(file)
+		src.files = append(src.files, file)
 	}
-	u := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(sourcePrefix+foundSource.Path,
+	pkgUnit := &unit{src: src, vars: map[string]reflect.Value{}, pkg: types.NewPackage(sourcePrefix+foundSource.Path,
 		src.files[0].Name.Name)}
-	err = e.typeCheck(u.pkg, src, foundSource.GoVersion)
-	if f := src.indexDeclarations(); f != nil && err == nil {
-		err = types.Error{Fset: e.fset, Pos: f.Pos(), Msg: f.Name.Name + " is not written in Go"}
+	err = e.typeCheck(pkgUnit.pkg, src, foundSource.GoVersion)
+	if file := src.indexDeclarations(); file != nil && err == nil {
+		err = types.Error{Fset: e.fset, Pos: file.Pos(), Msg: file.Name.Name + " is not written in Go"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be interpreted: %w", path, err)
 	}
-	for _, f := range src.files {
-		bindMethodValues(f, src.info)
+	for _, file := range src.files {
+		bindMethodValues(file, src.info)
 	}
-	e.sourceUnits[path], e.sourceUnits[foundSource.Path], e.units[u.pkg] = u, u, u
-	e.uninitialized = append(e.uninitialized, u)
-	return u.pkg, nil
+	e.sourceUnits[path], e.sourceUnits[foundSource.Path], e.units[pkgUnit.pkg] = pkgUnit, pkgUnit, pkgUnit
+	e.uninitialized = append(e.uninitialized, pkgUnit)
+	return pkgUnit.pkg, nil
 }
 
 // indexDeclarations adds the functions, methods and types of a package to s.decls. It returns the first function
@@ -165,21 +165,21 @@ func (e *Engine) initialize(u *unit) (err error) {
 func (e *Engine) usedObjects(u *unit, units set[*unit]) set[types.Object] {
 	used := set[types.Object]{}
 	var addObject func(obj types.Object)
-	walker := typeWalker{onNamed: func(n *types.Named) { addObject(n.Obj()) }}
-	visit := func(owner *unit, n ast.Node) {
-		ast.Inspect(n, func(n ast.Node) bool {
-			if x, ok := n.(ast.Expr); ok {
-				walker.visit(owner.src.info.TypeOf(x))
+	walker := typeWalker{onNamed: func(node *types.Named) { addObject(node.Obj()) }}
+	visit := func(owner *unit, node ast.Node) {
+		ast.Inspect(node, func(node ast.Node) bool {
+			if expr, ok := node.(ast.Expr); ok {
+				walker.visit(owner.src.info.TypeOf(expr))
 			}
-			if id, ok := n.(*ast.Ident); ok {
-				addObject(owner.src.info.Uses[id])
+			if ident, ok := node.(*ast.Ident); ok {
+				addObject(owner.src.info.Uses[ident])
 			}
 			return true
 		})
 	}
 	addObject = func(obj types.Object) {
-		if f, ok := obj.(*types.Func); ok {
-			obj = f.Origin()
+		if fn, ok := obj.(*types.Func); ok {
+			obj = fn.Origin()
 		}
 		if obj == nil || used[obj] {
 			return
@@ -190,20 +190,20 @@ func (e *Engine) usedObjects(u *unit, units set[*unit]) set[types.Object] {
 		}
 		used[obj] = true
 		visit(owner, owner.src.decls[obj])
-		if n, ok := obj.Type().(*types.Named); ok {
-			for m := range n.Methods() {
+		if node, ok := obj.Type().(*types.Named); ok {
+			for m := range node.Methods() {
 				addObject(m)
 			}
-		} else if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
-			walker.visit(f.Signature().Recv().Type())
+		} else if fn, ok := obj.(*types.Func); ok && fn.Signature().Recv() != nil {
+			walker.visit(fn.Signature().Recv().Type())
 		}
 	}
 	for owner := range units {
 		if owner.src == nil || owner.src.decls != nil && owner != u {
 			continue
 		}
-		for _, f := range owner.src.files {
-			for _, d := range f.Decls {
+		for _, fn := range owner.src.files {
+			for _, d := range fn.Decls {
 				if owner.src.decls == nil || isInitialization(d) {
 					visit(owner, d)
 				}

@@ -100,7 +100,7 @@ func findSource(path string) (*Source, error) {
 func TestInterpretedSource(t *testing.T) {
 	e, run := openEngine(t)
 	e.FindSource = findSource
-	for _, c := range []struct{ code, want string }{
+	for _, test := range []struct{ code, want string }{
 		{`import "ex.org/count"`, ""},
 		{`count.Add(1)`, "→12→<nil>"},
 		{`func more() int { n, _ := count.Add(2); return n }`, ""},
@@ -128,9 +128,9 @@ func TestInterpretedSource(t *testing.T) {
 		{`import "ex.org/boom"` + "\nboom.X", "✗at once"},
 		{`count.Add(0)`, "→14→<nil>"},
 	} {
-		testkit.Equal(t, run(c.code), c.want, c.code)
+		testkit.Equal(t, run(test.code), test.want, test.code)
 	}
-	if p := e.Package("ex.org/count"); p == nil || p.Scope().Lookup("Add") == nil {
+	if pkg := e.Package("ex.org/count"); pkg == nil || pkg.Scope().Lookup("Add") == nil {
 		t.Error("completion does not know the package")
 	}
 }

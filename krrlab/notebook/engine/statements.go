@@ -177,8 +177,8 @@ func (c *Cell) UnreadErrors() (unread []UnreadError) {
 
 // isName reports whether x is the given identifier.
 func isName(x ast.Expr, name string) bool {
-	id, ok := x.(*ast.Ident)
-	return ok && id.Name == name
+	ident, ok := x.(*ast.Ident)
+	return ok && ident.Name == name
 }
 
 // isCall reports whether x is a call, or a conversion, which has the same syntax.
@@ -202,13 +202,13 @@ func isPrintCall(x ast.Expr, visible namespace) bool {
 	if !ok {
 		return false
 	}
-	switch f := call.Fun.(type) {
+	switch callee := call.Fun.(type) {
 	case *ast.SelectorExpr:
-		id, ok := f.X.(*ast.Ident)
-		return ok && visible.imports[id.Name] == "fmt" && printName.MatchString(f.Sel.Name)
+		ident, ok := callee.X.(*ast.Ident)
+		return ok && visible.imports[ident.Name] == "fmt" && printName.MatchString(callee.Sel.Name)
 	case *ast.Ident: // from an import with a dot
-		obj := visible.names[f.Name]
-		return obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && printName.MatchString(f.Name)
+		obj := visible.names[callee.Name]
+		return obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && printName.MatchString(callee.Name)
 	}
 	return false
 }

@@ -81,12 +81,12 @@ func blockPosition(block *ssa.BasicBlock) token.Position {
 // insertStopCheck replaces instruction i with a check for a stop request, followed by that instruction.
 func insertStopCheck(code []func(*ixgo.Frame), i int, pos token.Position) {
 	instr := code[i]
-	code[i] = func(fr *ixgo.Frame) {
+	code[i] = func(frame *ixgo.Frame) {
 		if stopCount.Load() > 0 {
 			if _, isStopping := stopping.Load(GoroutineID()); isStopping {
 				panic(ixgo.PanicError{Value: Stopped{pos.Filename, pos.Line}})
 			}
 		}
-		instr(fr)
+		instr(frame)
 	}
 }

@@ -123,9 +123,9 @@ total`)
 }
 
 // interruptAfter waits for the given time, and then interrupts the running cell, or the next one that runs.
-func interruptAfter(s *Session, d time.Duration) {
-	time.Sleep(d)
-	for c := s.runningCell.Load(); c == nil || !s.interrupt(c); c = s.runningCell.Load() {
+func interruptAfter(s *Session, delay time.Duration) {
+	time.Sleep(delay)
+	for running := s.runningCell.Load(); running == nil || !s.interrupt(running); running = s.runningCell.Load() {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -192,19 +192,19 @@ func (s *Session) endRecording(c *cell) {
 		return
 	}
 	assignment := segment{line: 1, code: fmt.Sprintf("%s := %q", c.recorder.variable, text)}
-	if r := s.runGo(c, assignment); r.Err != nil {
-		s.out.printf(stderr, "%s\n", r.Err.Value)
+	if result := s.runGo(c, assignment); result.Err != nil {
+		s.out.printf(stderr, "%s\n", result.Err.Value)
 		return
 	}
 	s.addHistory(c, assignment)
 }
 
 // unquoted removes the quotes around a file name.
-func unquoted(s string) string {
-	if len(s) > 1 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
-		return s[1 : len(s)-1]
+func unquoted(name string) string {
+	if len(name) > 1 && (name[0] == '"' || name[0] == '\'') && name[len(name)-1] == name[0] {
+		return name[1 : len(name)-1]
 	}
-	return s
+	return name
 }
 
 // writeFile writes body to the file that arg names and returns a message. After -a, it appends to the file.

@@ -23,8 +23,8 @@ func (s *Session) Run(name, code string, out Output) Result {
 		return Result{}
 	}
 	select {
-	case r := <-result:
-		return r
+	case outcome := <-result:
+		return outcome
 	case <-c.abandoned:
 		return Result{Err: c.failure(interruptedError, "the cell was interrupted and abandoned", 0)}
 	}
@@ -179,16 +179,16 @@ func (s *Session) valueResult(c *cell, values []engine.Value, isCall bool) (res 
 
 // combine returns the display data for several values. Values that are all plain text are joined into one line.
 // Otherwise, combine displays all values but the last and returns the last one.
-func (s *Session) combine(values []any) (d display.Data, err error) {
+func (s *Session) combine(values []any) (data display.Data, err error) {
 	var shown []display.Data
 	var texts []string
 	isRich := false
 	for _, v := range values {
-		if d, err = display.Show(v); err != nil {
-			return d, err
+		if data, err = display.Show(v); err != nil {
+			return data, err
 		}
-		shown, texts = append(shown, d), append(texts, fmt.Sprint(d.Data[display.MIMETypeText]))
-		isRich = isRich || len(d.Data) > 1
+		shown, texts = append(shown, data), append(texts, fmt.Sprint(data.Data[display.MIMETypeText]))
+		isRich = isRich || len(data.Data) > 1
 	}
 	if len(shown) > 1 && !isRich {
 		return display.MakeData(display.MIMETypeText, strings.Join(texts, ", ")), nil
@@ -196,7 +196,7 @@ func (s *Session) combine(values []any) (d display.Data, err error) {
 	for _, earlier := range shown[:len(shown)-1] {
 		s.out.show(earlier)
 	}
-	return d, nil
+	return data, nil
 }
 
 // errorType is the type error of go/types.

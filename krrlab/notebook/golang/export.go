@@ -144,8 +144,8 @@ func (exp *exporter) hoist() (added bool) {
 			vars, isHoisted = slices.Collect(maps.Values(cellPart.Objects)), true
 		}
 		for _, obj := range vars {
-			if v, ok := obj.(*types.Var); ok && isHoisted && !exp.hoistedVars[v] {
-				exp.hoistedVars[v], added = true, true
+			if variable, ok := obj.(*types.Var); ok && isHoisted && !exp.hoistedVars[variable] {
+				exp.hoistedVars[variable], added = true, true
 			}
 		}
 	}

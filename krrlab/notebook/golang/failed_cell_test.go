@@ -20,7 +20,7 @@ func TestVariablesAfterFailedCell(t *testing.T) {
 	run(s, "word := nosuch()")
 	testkit.Equal(t, run(s, "word"), "→old")
 	run(s, "func boomf() float64 { panic(1) }\nfunc booms() []int { panic(1) }\nx, on := 3, true")
-	for _, c := range []struct{ failingCode, code, wantPrefix string }{
+	for _, test := range []struct{ failingCode, code, wantPrefix string }{
 		{"number := boomf()", "number", "✗CompileError: undefined: number"},
 		{"yes := boomf() > 0", "yes", "✗CompileError: undefined: yes"},
 		{"x := boomf()", "x", "→3"},
@@ -30,11 +30,11 @@ func TestVariablesAfterFailedCell(t *testing.T) {
 		{"d := 1\ne := boomf()\nf := 3", "f", "✗CompileError: undefined: f"},
 		{"func one() int { return 1 }\nvar two = boomf()", "one()", "→1"},
 	} {
-		if got := run(s, c.failingCode); !strings.Contains(got, "✗Panic: 1") {
-			t.Errorf("%s: %q", c.failingCode, got)
+		if got := run(s, test.failingCode); !strings.Contains(got, "✗Panic: 1") {
+			t.Errorf("%s: %q", test.failingCode, got)
 		}
-		if got := run(s, c.code); !strings.HasPrefix(got, c.wantPrefix) {
-			t.Errorf("%s after %s: %q, want %s", c.code, c.failingCode, got, c.wantPrefix)
+		if got := run(s, test.code); !strings.HasPrefix(got, test.wantPrefix) {
+			t.Errorf("%s after %s: %q, want %s", test.code, test.failingCode, got, test.wantPrefix)
 		}
 	}
 	go interruptAfter(s, 10*time.Millisecond)

@@ -70,10 +70,10 @@ func (s *Session) reportPanics(e *engine.Engine) {
 	}
 }
 
-// scan asks the reader of the notebook, the person who uses it, for a line and parses it with f. It prints errors,
-// because many cells ignore the returned one.
-func (s *Session) scan(f func(string) (int, error)) (int, error) {
-	n, err := f(s.input("", false) + "\n")
+// scan asks the reader of the notebook, the person who uses it, for a line and parses the line with parse. It prints
+// errors, because many cells ignore the returned one.
+func (s *Session) scan(parse func(string) (int, error)) (int, error) {
+	n, err := parse(s.input("", false) + "\n")
 	if err != nil {
 		s.out.printf(stderr, "fmt.Scan: %v\n", err)
 	}
@@ -82,17 +82,17 @@ func (s *Session) scan(f func(string) (int, error)) (int, error) {
 
 // sleep replaces time.Sleep. If the cell is interrupted, sleep panics instead of returning, since interpreted code
 // would continue until the interpreter is stopped. In goroutines that a cell started, it is time.Sleep.
-func (s *Session) sleep(d time.Duration) {
-	c := s.runningCell.Load()
-	if c == nil || c.goid != engine.GoroutineID() {
-		time.Sleep(d)
+func (s *Session) sleep(duration time.Duration) {
+	running := s.runningCell.Load()
+	if running == nil || running.goid != engine.GoroutineID() {
+		time.Sleep(duration)
 		return
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(duration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-c.stopRequested:
+	case <-running.stopRequested:
 		panic(engine.Stopped{})
 	}
 }
@@ -158,7 +158,7 @@ func (s *Session) input(prompt string, password bool) string {
 			return line
 		}
 	}
-	if c := s.runningCell.Load(); c != nil && c.interrupts.Load() > 0 {
+	if running := s.runningCell.Load(); running != nil && running.interrupts.Load() > 0 {
 		panic(engine.Stopped{})
 	}
 	panic(err)
@@ -177,15 +177,15 @@ func Must[T any](v T, err error) T {
 func (s *Session) declareBuiltIns(e *engine.Engine) {
 	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dataDirs...)
 	show := func(v any) {
-		d, err := display.Show(v)
-		s.out.show(d)
+		data, err := display.Show(v)
+		s.out.show(data)
 		if err != nil {
 			panic(err)
 		}
 	}
 	update := func(id string, v any) { s.out.update(withID(display.Render(v), id)) }
 	showNamed := func(id string, v any) { s.out.show(withID(display.Render(v), id)) }
-	clearOutput := func() { s.out.afterText(func(o Output) { o.Clear(true) }) }
+	clearOutput := func() { s.out.afterText(func(out Output) { out.Clear(true) }) }
 	input := func(prompt string) string { return s.input(prompt, false) }
 	password := func(prompt string) string { return s.input(prompt, true) }
 	progress, explore := s.Progress, s.explore

@@ -17,7 +17,7 @@ func TestInterruptedCellFails(t *testing.T) {
 x := 0
 func solve(ctx context.Context) (*int, error) { <-ctx.Done(); return nil, ctx.Err() }
 func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err() }`)
-	for _, c := range []struct{ code, check, wantPrefix string }{
+	for _, test := range []struct{ code, check, wantPrefix string }{
 		{"for i := 0; i < 3; i++ { time.Sleep(time.Hour); x = 99 }; x", "x", "→0"},
 		{"sol, err := solve(ctx)", "sol == nil", "→true"},
 		{"sol, err := solve(ctx)\nfmt.Println(\"on\")\nlater := 1", "later", "✗CompileError: undefined: later"},
@@ -28,12 +28,12 @@ func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err
 		{"defer func() { recover() }()\ntime.Sleep(time.Hour)", "1", "→1"},
 	} {
 		go interruptAfter(s, 50*time.Millisecond)
-		got := run(s, c.code)
+		got := run(s, test.code)
 		if !strings.Contains(got, "✗Interrupted: the cell was interrupted") || strings.Contains(got, "on\n") {
-			t.Errorf("%s: %q, want it interrupted", c.code, got)
+			t.Errorf("%s: %q, want it interrupted", test.code, got)
 		}
-		if got := run(s, c.check); !strings.HasPrefix(got, c.wantPrefix) {
-			t.Errorf("%s after %s: %q, want %q", c.check, c.code, got, c.wantPrefix)
+		if got := run(s, test.check); !strings.HasPrefix(got, test.wantPrefix) {
+			t.Errorf("%s after %s: %q, want %q", test.check, test.code, got, test.wantPrefix)
 		}
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// TestNewcomer runs cells as somebody may type them in the first ten minutes, and checks that results and errors
-// contain the expected text and no internals of the interpreter.
-func TestNewcomer(t *testing.T) {
-	for _, c := range scriptCells(t, "Newcomer") {
-		t.Run(c.code, func(t *testing.T) {
+// TestFirstCellsOfNewUser runs cells as somebody may type them in the first ten minutes, and checks that results and
+// errors contain the expected text and no internals of the interpreter.
+func TestFirstCellsOfNewUser(t *testing.T) {
+	for _, test := range scriptCells(t, "Newcomer") {
+		t.Run(test.code, func(t *testing.T) {
 			s := openSession(t, nil)
 			output := &outputRecorder{reply: func(string) (string, error) { return "bob", nil }}
-			got := outcome(s.Run("Cell 1", c.code, output), output)
-			if !strings.Contains(got, c.want) || strings.Contains(got, "warning") || strings.Contains(got, "*ast.") {
-				t.Errorf("%q, want %q", got, c.want)
+			got := outcome(s.Run("Cell 1", test.code, output), output)
+			if !strings.Contains(got, test.want) || strings.Contains(got, "warning") || strings.Contains(got, "*ast.") {
+				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
 	}

@@ -46,10 +46,10 @@ func runNumbered(s *Session, number int, code string) string {
 // TestCompiled calls compiled functions of every kind from cells.
 func TestCompiled(t *testing.T) {
 	s := openSessionWithGo(t)
-	for i, c := range scriptCells(t, "Compiled") {
-		got := runNumbered(s, i, c.code)
-		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+	for i, test := range scriptCells(t, "Compiled") {
+		got := runNumbered(s, i, test.code)
+		if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+			t.Errorf("%s\n got %q\nwant %q", test.code, got, test.want)
 		}
 	}
 }
@@ -62,22 +62,22 @@ func TestCompiledErrors(t *testing.T) {
 			"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
 		t.Fatalf("compiling the cell prints %q", got)
 	}
-	for _, c := range scriptCells(t, "CompiledErrors") {
-		if got := runNumbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+	for _, test := range scriptCells(t, "CompiledErrors") {
+		if got := runNumbered(s, 2, test.code); !strings.Contains(got, test.want) || strings.Contains(got, "\n\n") {
+			t.Errorf("%s\n got %q\nwant %q", test.code, got, test.want)
 		}
 	}
 	const inCell1 = "(in a function of Cell 1, line 1)"
-	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"},
+	for _, test := range []struct{ code, after string }{{"for { At(0) }", "→1"},
 		{"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done",
 			"✗Panic: the compiled program has ended (signal: killed): run its cell again " + inCell1}} {
 		result := make(chan string)
-		go func() { result <- runNumbered(s, 3, c.code) }()
+		go func() { result <- runNumbered(s, 3, test.code) }()
 		interruptAfter(s, 50*time.Millisecond)
 		if got := <-result; !strings.Contains(got, "✗Interrupted: ") {
-			t.Errorf("%s: %q, want it interrupted", c.code, got)
+			t.Errorf("%s: %q, want it interrupted", test.code, got)
 		}
-		testkit.Equal(t, runNumbered(s, 4, "At(0)"), c.after, c.code)
+		testkit.Equal(t, runNumbered(s, 4, "At(0)"), test.after, test.code)
 	}
 }
 
@@ -154,13 +154,13 @@ func TestCompiledKernel(t *testing.T) {
 	if got := runNumbered(s, 1, formCell); got != "" {
 		t.Fatalf("compiling the cell prints %q", got)
 	}
-	for i, c := range []struct {
+	for i, test := range []struct {
 		cell string
 		mine kernel.Kernel
 	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false),
 		kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
-		mine = c.mine
-		if got := runNumbered(s, 2, c.cell); got != "" {
+		mine = test.mine
+		if got := runNumbered(s, 2, test.cell); got != "" {
 			t.Fatalf("compiling the kernel prints %q", got)
 		}
 		// A type that embeds the compiled kernel can add a method.
@@ -193,7 +193,7 @@ func TestCompiledKernel(t *testing.T) {
 	if got := runNumbered(s, 2, broken); got != "" {
 		t.Fatalf("compiling the cell prints %q", got)
 	}
-	for _, c := range []struct{ form, want string }{
+	for _, test := range []struct{ form, want string }{
 		{"form(Inverse{33}, gram.Float64)", "✗Error: kernel: inverse(33) of points "},
 		{"form(Inverse{34}, gram.Float64)", "✗Error: gram: kernel inverse(34) of points "},
 		{"form(Inverse{35}, gram.Float64)", "✗Panic: far (in a function of Cell 2, line 24)"},
@@ -201,8 +201,8 @@ func TestCompiledKernel(t *testing.T) {
 			"✗Panic: the compiled program has ended (exit status 7): run its cell again (in a function of Cell 2, " +
 				"line 1)"},
 	} {
-		if got := runNumbered(s, 3, c.form); !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
-			t.Errorf("%s\n got %q\nwant %q", c.form, got, c.want)
+		if got := runNumbered(s, 3, test.form); !strings.HasPrefix(got, test.want) || strings.Contains(got, "\n") {
+			t.Errorf("%s\n got %q\nwant %q", test.form, got, test.want)
 		}
 	}
 	if got := runNumbered(s, 2, broken); got != "" {

@@ -28,22 +28,22 @@ const maxSamples = 1000
 // add adds the samples that an event reports, at the given time in seconds. An event with a loss belongs to a search:
 // its curve is named by the text before the colon of Event.Detail, and from then on iterations are ignored. A
 // comparison has a curve of residuals for each Event.Detail, and any other stage has one.
-func (plot *progressCurves) add(e krrlab.Event, seconds float64) {
-	if e.Loss > 0 {
-		curveName, _, _ := strings.Cut(e.Detail, ":")
+func (plot *progressCurves) add(event krrlab.Event, seconds float64) {
+	if event.Loss > 0 {
+		curveName, _, _ := strings.Cut(event.Detail, ":")
 		plot.isSearch = true
-		plot.addSample(curveName, seconds, e.Loss)
+		plot.addSample(curveName, seconds, event.Loss)
 	}
-	if e.Iteration == 0 || plot.isSearch {
+	if event.Iteration == 0 || plot.isSearch {
 		return
 	}
-	name := e.Detail
-	if name == "" || e.Stage != stage.Compare {
+	name := event.Detail
+	if name == "" || event.Stage != stage.Compare {
 		name = "relative residual"
 	}
-	plot.addSample(name, seconds, e.Residual)
-	if e.Bound > 0 {
-		plot.addSample("bound of the relative error", seconds, e.Bound)
+	plot.addSample(name, seconds, event.Residual)
+	if event.Bound > 0 {
+		plot.addSample("bound of the relative error", seconds, event.Bound)
 	}
 }
 
@@ -105,38 +105,38 @@ type progressLine struct {
 // and the remaining time. If the stage iterates, a plot of its progress appears below the line. A late event of a cell
 // that has ended starts a new line.
 func (s *Session) Progress() func(krrlab.Event) error {
-	return func(e krrlab.Event) error {
+	return func(event krrlab.Event) error {
 		now := time.Now()
 		id := fmt.Sprint("krrlab-progress-", now.UnixNano())
 		s.progress.CompareAndSwap(nil, &progressLine{out: s.out, id: id, start: now})
-		if p := s.progress.Load(); p != nil { // nil if endProgress has just removed the line
-			p.update(e, now)
+		if line := s.progress.Load(); line != nil { // nil if endProgress has just removed the line
+			line.update(event, now)
 		}
 		return nil
 	}
 }
 
-// show displays text and a picture as the progress line, replacing its previous contents. If e.Total is positive, a
+// show displays text and a picture as the progress line, replacing its previous contents. If event.Total is positive, a
 // progress bar precedes the text.
-func (p *progressLine) show(e krrlab.Event, text, picture string) {
+func (p *progressLine) show(event krrlab.Event, text, picture string) {
 	bar := ""
-	if e.Total > 0 {
-		bar = fmt.Sprintf(`<progress max="%d" value="%d" style="width:12em"></progress> `, e.Total, e.Done)
+	if event.Total > 0 {
+		bar = fmt.Sprintf(`<progress max="%d" value="%d" style="width:12em"></progress> `, event.Total, event.Done)
 	}
-	d := withID(display.MakeData3(display.MIMETypeHTML, text,
+	data := withID(display.MakeData3(display.MIMETypeHTML, text,
 		`<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
 	if p.isShown {
-		p.out.update(d)
+		p.out.update(data)
 	} else {
-		p.out.show(d)
+		p.out.show(data)
 	}
 	p.isShown = true
 }
 
 // endProgress replaces the progress line, if there is one, by the elapsed time.
 func (s *Session) endProgress() {
-	if p := s.progress.Swap(nil); p != nil {
-		p.finish(time.Now())
+	if line := s.progress.Swap(nil); line != nil {
+		line.finish(time.Now())
 	}
 }
 
@@ -148,10 +148,10 @@ const (
 
 // update adds an event to the curves. It displays the event, unless the stage has only just begun or the previous
 // update is too recent.
-func (p *progressLine) update(e krrlab.Event, now time.Time) {
+func (p *progressLine) update(event krrlab.Event, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.curves.add(e, now.Sub(p.start).Seconds())
+	p.curves.add(event, now.Sub(p.start).Seconds())
 	interval := progressInterval
 	if len(p.curves.curves) > 0 {
 		interval = pictureInterval
@@ -160,7 +160,7 @@ func (p *progressLine) update(e krrlab.Event, now time.Time) {
 		return
 	}
 	p.lastUpdate = now
-	p.show(e, e.String(), p.curves.picture())
+	p.show(event, event.String(), p.curves.picture())
 }
 
 // finish replaces the line by the elapsed time, with the plot folded below it. It does nothing if the line was never

@@ -140,9 +140,9 @@ func (s *Session) changeDir(dir string) error {
 			return err
 		}
 	}
-	wd, err := os.Getwd()
+	workDir, err := os.Getwd()
 	if err == nil {
-		s.out.printf(stdout, "%s\n", wd)
+		s.out.printf(stdout, "%s\n", workDir)
 	}
 	return err
 }

@@ -91,26 +91,26 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestErrors runs one cell for each kind of error, and checks that the variables of earlier cells are kept.
-func TestErrors(t *testing.T) {
+// TestErrorMessages runs one cell for each kind of error, and checks that the variables of earlier cells are kept.
+func TestErrorMessages(t *testing.T) {
 	s := openSession(t, nil)
 	s.Run("Cell 0",
 		"import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a "+
 			"[]int\n\treturn a[i]\n}\ntype P struct { Name string }", &outputRecorder{})
-	for _, c := range scriptCells(t, "Errors") {
+	for _, test := range scriptCells(t, "Errors") {
 		output := &outputRecorder{reply: func(string) (string, error) { return "", errors.New("no reader") }}
-		if got := outcome(s.Run("Cell 1", c.code, output), output); !strings.Contains(got, c.want) {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		if got := outcome(s.Run("Cell 1", test.code, output), output); !strings.Contains(got, test.want) {
+			t.Errorf("%s\n got %q\nwant %q", test.code, got, test.want)
 		}
 		if got := run(s, "n"); got != "→1" {
-			t.Fatalf("after %q: n is %q", c.code, got)
+			t.Fatalf("after %q: n is %q", test.code, got)
 		}
 	}
 }
 
-// TestHints checks the advice in error messages, and that the results of print functions are not shown, whatever the
-// name is under which package fmt is imported.
-func TestHints(t *testing.T) {
+// TestErrorHints checks the advice in error messages, and that the results of print functions are not shown, whatever
+// the name is under which package fmt is imported.
+func TestErrorHints(t *testing.T) {
 	s := openSession(t, nil)
 	testkit.Equal(t, run(s, "import f \"fmt\"\nf.Println(3)"), "stdout: 3\n")
 	testkit.Equal(t, run(s, "import . \"fmt\"\nPrintln(3)"), "stdout: 3\n")
@@ -123,14 +123,14 @@ func TestInterrupt(t *testing.T) {
 	run(s,
 		"import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { "+
 			"<-ctx.Done(); return 7 }\nfunc spin() { for { } }")
-	for _, c := range scriptCells(t, "Interrupt") {
+	for _, test := range scriptCells(t, "Interrupt") {
 		for i := range 20 {
 			go interruptAfter(s, time.Duration(5+i)*time.Millisecond)
-			if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
-				t.Fatalf("%s: %q, want %q", c.code, got, c.want)
+			if got := run(s, test.code); !strings.HasPrefix(got, test.want) {
+				t.Fatalf("%s: %q, want %q", test.code, got, test.want)
 			}
 			if got := run(s, "1 + 1"); got != "→2" {
-				t.Fatalf("after %s: %q", c.code, got)
+				t.Fatalf("after %s: %q", test.code, got)
 			}
 		}
 	}
@@ -252,15 +252,15 @@ func TestMemoryOfManyCells(t *testing.T) {
 func TestCommands(t *testing.T) {
 	s := openSession(t, nil)
 	t.Chdir(t.TempDir())
-	for _, c := range scriptCells(t, "Commands") {
-		if got := run(s, c.code); !strings.Contains(got, c.want) {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+	for _, test := range scriptCells(t, "Commands") {
+		if got := run(s, test.code); !strings.Contains(got, test.want) {
+			t.Errorf("%s\n got %q\nwant %q", test.code, got, test.want)
 		}
 	}
 }
 
-// TestInput checks that Input and the Scan functions of fmt read lines that the user types.
-func TestInput(t *testing.T) {
+// TestInputFromReader checks that Input and the Scan functions of fmt read lines that the user types.
+func TestInputFromReader(t *testing.T) {
 	s := openSession(t, nil)
 	run(s, "import \"fmt\"")
 	output := &outputRecorder{reply: func(prompt string) (string, error) { return "12 b", nil }}
@@ -284,16 +284,17 @@ func (p *P) Beta() *P { return p }
 p := &P{}
 var lab *krrlab.Lab
 m := mat.NewDense(2, 2, nil)`)
-	for _, c := range scriptCells(t, "Complete") {
-		got, start, end := s.Complete(c.code, len(c.code))
-		if c.want == "" {
+	for _, test := range scriptCells(t, "Complete") {
+		got, start, end := s.Complete(test.code, len(test.code))
+		if test.want == "" {
 			if len(got) > 0 {
-				t.Errorf("%s: %v, want no completions", c.code, got)
+				t.Errorf("%s: %v, want no completions", test.code, got)
 			}
 			continue
 		}
-		if !slices.Contains(got, c.want) || end != len(c.code) || !strings.Contains(c.want, c.code[start:end]) {
-			t.Errorf("%s: %v, %d to %d; want %s", c.code, got, start, end, c.want)
+		if !slices.Contains(got, test.want) || end != len(test.code) ||
+			!strings.Contains(test.want, test.code[start:end]) {
+			t.Errorf("%s: %v, %d to %d; want %s", test.code, got, start, end, test.want)
 		}
 	}
 	testkit.Equal(t, run(s, "lambda"), "→3")
@@ -306,10 +307,10 @@ func TestInspect(t *testing.T) {
 var lab *krrlab.Lab
 x := 3
 func f(a int) string { return "" }`)
-	for _, c := range scriptCells(t, "Inspect") {
-		got, ok := s.Inspect(c.code, len(c.code), false)
-		if !ok || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %v %.200q, want %q", c.code, ok, got, c.want)
+	for _, test := range scriptCells(t, "Inspect") {
+		got, ok := s.Inspect(test.code, len(test.code), false)
+		if !ok || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %v %.200q, want %q", test.code, ok, got, test.want)
 		}
 	}
 	if got, ok := s.Inspect("nosuch.Thing", 12, false); ok {
@@ -371,9 +372,9 @@ func scriptCells(t *testing.T, name string) (cells []scriptCell) {
 // checkCells runs cells and compares the result of each with the expected one.
 func checkCells(t *testing.T, s *Session, match func(got, want string) bool, steps ...scriptCell) {
 	t.Helper()
-	for _, c := range steps {
-		if got := run(s, c.code); !match(got, c.want) {
-			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+	for _, test := range steps {
+		if got := run(s, test.code); !match(got, test.want) {
+			t.Errorf("%s\n got %q\nwant %q", test.code, got, test.want)
 		}
 	}
 }

@@ -17,9 +17,9 @@ func TestTestPrograms(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	s := openSession(t, nil)
-	for i, c := range scriptCells(t, "Tests") {
-		if got := runNumbered(s, i, c.code); !strings.Contains(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("Cell %d: %s\n got %s\nwant %s", i, c.code, got, c.want)
+	for i, test := range scriptCells(t, "Tests") {
+		if got := runNumbered(s, i, test.code); !strings.Contains(got, test.want) || test.want == "" && got != "" {
+			t.Errorf("Cell %d: %s\n got %s\nwant %s", i, test.code, got, test.want)
 		}
 	}
 }

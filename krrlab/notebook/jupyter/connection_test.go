@@ -48,8 +48,8 @@ func TestReadConnection(t *testing.T) {
 			t.Errorf("%s: %v, want %s", test.file, err, test.wantError)
 		}
 	}
-	if s, err := Listen(Connection{IP: "0.0.0.0"}, nil); err == nil {
-		s.Close()
+	if server, err := Listen(Connection{IP: "0.0.0.0"}, nil); err == nil {
+		server.Close()
 		t.Error("listens on all interfaces without a key")
 	}
 }

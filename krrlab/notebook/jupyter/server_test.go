@@ -46,10 +46,10 @@ func startServer(t *testing.T) (*Server, <-chan struct{}) {
 }
 
 // awaitClosed fails the test unless the channel is closed within two minutes.
-func awaitClosed(t *testing.T, name string, c <-chan struct{}) {
+func awaitClosed(t *testing.T, name string, done <-chan struct{}) {
 	t.Helper()
 	select {
-	case <-c:
+	case <-done:
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s does not end", name)
 	}

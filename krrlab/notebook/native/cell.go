@@ -168,25 +168,25 @@ func (k %s) EvalTile(dst, x, z []float64, nx, nz int) {
 `
 
 // receiverType returns the name of a method's receiver type without pointer and type parameters, or "" for a function.
-func (c *Cell) receiverType(f *ast.FuncDecl) string {
-	if f.Recv == nil {
+func (c *Cell) receiverType(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
 		return ""
 	}
-	name, _, _ := strings.Cut(strings.TrimLeft(c.sourceOf(f.Recv.List[0].Type), "(* "), "[")
+	name, _, _ := strings.Cut(strings.TrimLeft(c.sourceOf(fn.Recv.List[0].Type), "(* "), "[")
 	return strings.TrimRight(name, ") ")
 }
 
 // isExported reports whether a function is meant to be called by the session: its name, and that of its receiver type
 // if it is a method, are exported.
-func (c *Cell) isExported(f *ast.FuncDecl) bool {
-	return f.Name.IsExported() && (f.Recv == nil || ast.IsExported(c.receiverType(f)))
+func (c *Cell) isExported(fn *ast.FuncDecl) bool {
+	return fn.Name.IsExported() && (fn.Recv == nil || ast.IsExported(c.receiverType(fn)))
 }
 
 // refusalError returns an error for a function that cannot be called by the session.
-func (c *Cell) refusalError(f *ast.FuncDecl, reason string) *Error {
+func (c *Cell) refusalError(fn *ast.FuncDecl, reason string) *Error {
 	return &Error{fmt.Sprintf("%s %s; a compiled function takes and returns real numbers, strings, bools, []float64 "+
 		"and structs of these: declare it in a cell without %%%%go, or begin its name with a small letter",
-		f.Name.Name, reason), c.src.Name, c.line(f)}
+		fn.Name.Name, reason), c.src.Name, c.line(fn)}
 }
 
 // line returns the line at which a node starts.

@@ -89,8 +89,8 @@ func startServing(t *testing.T) *process {
 	return program
 }
 
-// TestCall calls functions with arguments and results of all supported kinds.
-func TestCall(t *testing.T) {
+// TestArgumentsAndResults calls functions with arguments and results of all supported kinds.
+func TestArgumentsAndResults(t *testing.T) {
 	program := startServing(t)
 	argument := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
 	var out mixed

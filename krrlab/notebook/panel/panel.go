@@ -320,10 +320,10 @@ func (p *Panel) call(ctx context.Context,
 		}
 	}()
 	var lastReport time.Time
-	return runSubject(ctx, func(e stage.Event) {
+	return runSubject(ctx, func(event stage.Event) {
 		if now := time.Now(); now.Sub(lastReport) > statusInterval {
 			lastReport = now
-			p.setStatus(e.String())
+			p.setStatus(event.String())
 		}
 	})
 }
@@ -367,7 +367,7 @@ func resultHTML(d display.Data) string {
 }
 
 // isNil reports whether a result is nil or a nil pointer.
-func isNil(v any) bool {
-	reflected := reflect.ValueOf(v)
-	return v == nil || reflected.Kind() == reflect.Pointer && reflected.IsNil()
+func isNil(value any) bool {
+	reflected := reflect.ValueOf(value)
+	return value == nil || reflected.Kind() == reflect.Pointer && reflected.IsNil()
 }

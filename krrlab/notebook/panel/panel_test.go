@@ -232,9 +232,9 @@ func TestStartOptions(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(FunctionSubject(f, 3, "f")), "want its options, a panel.options")
 }
 
-// TestFirstRun checks that New returns the error of the first run, and that cancelling its context ends this run.
-// Values that are not suitable functions are errors.
-func TestFirstRun(t *testing.T) {
+// TestErrorAndCancelOfFirstRun checks that New returns the error of the first run, and that cancelling its context ends
+// this run. Values that are not suitable functions are errors.
+func TestErrorAndCancelOfFirstRun(t *testing.T) {
 	nb := newTestNotebook(t)
 	failingSubject := testkit.Must(FunctionSubject(func(options) (int, error) { return 0, errors.New("no") }, nil, "f"))
 	_, err := New(context.Background(), nb.host(), failingSubject, "a")

@@ -285,10 +285,10 @@ func (s *stageSubject) currentRun() (func(context.Context, func(stage.Event)) (a
 		lines = append(lines, fmt.Sprintf("Must(%s.Run(ctx, %s))", name, literal(options)))
 	}
 	return func(ctx context.Context, report func(stage.Event)) (any, error) {
-		lab, err := s.lab.With(func(c *krrlab.Config) {
-			c.Monitor = func(e stage.Event) error { report(e); return nil }
+		lab, err := s.lab.With(func(config *krrlab.Config) {
+			config.Monitor = func(event stage.Event) error { report(event); return nil }
 			if precond != nil {
-				c.Precond = precond
+				config.Precond = precond
 			}
 		})
 		if err != nil {

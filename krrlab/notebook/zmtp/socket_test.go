@@ -64,10 +64,10 @@ func checkDropped(t *testing.T, name string, conn net.Conn) {
 	}
 }
 
-// TestMalformed sends bytes that no correct peer sends. The socket must close each of these connections and answer
-// another peer as before, and all together must not allocate more than 16 MB. An unknown command with a correct form is
-// ignored.
-func TestMalformed(t *testing.T) {
+// TestMalformedBytesAreRejected sends bytes that no correct peer sends. The socket must close each of these connections
+// and answer another peer as before, and all together must not allocate more than 16 MB. An unknown command with a
+// correct form is ignored.
+func TestMalformedBytesAreRejected(t *testing.T) {
 	s := listenEcho(t, Options{})
 	other := dial(t, s, "other")
 	handshakeBytes := string(greeting[:]) + "\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER"
@@ -277,9 +277,9 @@ func TestReplyAfterReconnect(t *testing.T) {
 	checkAlive(t, "nameless again", nameless)
 }
 
-// TestIPC checks a socket at a file: only its owner may use the file, a file left behind by a killed process is
-// replaced, and one in use is not.
-func TestIPC(t *testing.T) {
+// TestIPCSocketFile checks a socket at a file: only its owner may use the file, a file left behind by a killed process
+// is replaced, and one in use is not.
+func TestIPCSocketFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
 	stale := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))
 	stale.SetUnlinkOnClose(false)
