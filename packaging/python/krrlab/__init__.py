@@ -1,8 +1,8 @@
 """Kernel ridge regression by sketching and preconditioning, in Python.
 
 ``KernelRidge`` and ``KernelRidgeClassifier`` are estimators of scikit-learn; ``preconditioner`` and ``gram`` are linear
-operators of SciPy; ``compare`` and ``quality`` judge preconditioners, also those written in Python. The program krrlab
-computes; it is in the wheel, and NumPy is all that is needed besides. See docs/python.md.
+operators of SciPy; ``compare`` and ``quality`` judge preconditioners, also those written in Python. The
+wheel contains the program krrlab, which computes. The only other requirement is NumPy. See docs/python.md.
 """
 from ._estimators import KernelRidge, KernelRidgeClassifier, fit, load
 from ._model import Model

@@ -1,4 +1,4 @@
-"""From arrays, frames and sparse matrices to the files that the program reads."""
+"""Converts arrays, frames and sparse matrices to the files that the program reads."""
 from __future__ import annotations
 
 import datetime
@@ -16,7 +16,7 @@ from . import _program
 
 _DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?([T ]\d\d?:\d\d.*)?$")
 
-#: Texts that are numbers, but no codes with leading zeros.
+#: Matches texts that are numbers, except codes with leading zeros.
 NUMBER = re.compile(r"\s*[-+]?(?!0\d)(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -25,7 +25,7 @@ class Table:
     """Rows of features.
 
     ``values`` is an array of float32 or float64, a CSR matrix, or, if some columns have words or dates, a frame whose
-    cells are as the program reads them. ``kinds`` says of each named column whether it has numbers, words or dates.
+    cells have the form that the program reads. ``kinds`` maps the name of each column to "numbers", "words" or "dates".
     """
 
     values: Any
@@ -34,10 +34,12 @@ class Table:
 
     @property
     def is_sparse(self) -> bool:
+        """Whether ``values`` is a sparse matrix."""
         return hasattr(self.values, "tocsr")
 
     @property
     def is_mixed(self) -> bool:
+        """Whether some columns have words or dates."""
         return self.kinds is not None and set(self.kinds.values()) != {"numbers"}
 
     def rows(self, selected: Any) -> "Table":
@@ -47,58 +49,67 @@ class Table:
 
     def write(self, folder: str, y: Sequence[Any] | None = None,
               weights: np.ndarray | None = None) -> tuple[str, dict[str, Any]]:
-        """Write a file with the targets ``y``, vectors of equal lengths, and return its name and the flags for it."""
+        """Write the table to a file in the folder, and return the name of the file and the flags for it.
+
+        ``y`` are the targets, vectors of equal lengths, and ``weights`` the weights of the rows, if there are any.
+        """
+        # The names of the columns of targets and weights must not begin the name of a feature.
         taken = set(map(_trim, self.names or ()))
-        unused = (name for k in range(len(taken) + 9) for name in ["_" * k + "y"]
-                  if not any(other.startswith((name, "weight" + name)) for other in taken))
-        target, options = next(unused), {}
-        weight = "weight" + target
+        candidates = (name for count in range(len(taken) + 9) for name in ["_" * count + "y"]
+                      if not any(other.startswith((name, "weight" + name)) for other in taken))
+        target, file_flags = next(candidates), {}
+        weight_name = "weight" + target
         if weights is not None:
-            options["weights"] = weight
+            file_flags["weights"] = weight_name
         if self.is_sparse and (y is None or len(y) == 1) and weights is None:
-            file, options["format"] = os.path.join(folder, "data.svm"), "libsvm"
+            file, file_flags["format"] = os.path.join(folder, "data.svm"), "libsvm"
             _write_libsvm(file, self.values, y[0] if y else None)
             if y is not None:
-                options["format"] += f" dim={self.values.shape[1]}"
-            return file, options
+                file_flags["format"] += f" dim={self.values.shape[1]}"
+            return file, file_flags
         if not self.is_mixed:
             arrays = {"X": self.values.toarray() if self.is_sparse else self.values}
             if y is not None:
                 arrays[target] = y[0] if len(y) == 1 else np.column_stack(y)
-                options["target"] = target
+                file_flags["target"] = target
             if weights is not None:
-                arrays[weight] = weights
+                arrays[weight_name] = weights
             if self.names:
                 arrays["columns"] = np.array(self.names)
             file = os.path.join(folder, "data.npz")
             np.savez(file, **arrays)
-            return file, options
-        columns = {f"{target}{j}" if j else target: v for j, v in enumerate(y or ())}
-        frame = self.values.assign(**columns)
+            return file, file_flags
+        target_columns = {f"{target}{j}" if j else target: v for j, v in enumerate(y or ())}
+        frame = self.values.assign(**target_columns)
         if y is not None:
-            options["target"] = list(columns)
+            file_flags["target"] = list(target_columns)
         if weights is not None:
-            frame[weight] = weights
+            frame[weight_name] = weights
         file = os.path.join(folder, "data.csv")
         frame.to_csv(file, index=False)
         if y is not None:
             for kind, flag in (("words", "categorical"), ("dates", "dates")):
-                options[flag] = [reference(j, n) for j, (n, k) in enumerate(self.kinds.items()) if k == kind] or None
-        return file, {"format": "csv separator=comma header=yes comment=none", **options}
+                file_flags[flag] = [reference(j, name) for j, (name, column_kind) in enumerate(self.kinds.items())
+                                    if column_kind == kind] or None
+        return file, {"format": "csv separator=comma header=yes comment=none", **file_flags}
 
 
 def reference(index: int, name: str) -> str:
-    """Return how a flag names a column: by its number if the name reads as a number or an option, or is trimmed."""
+    """Return the text by which a flag names a column.
+
+    This is the name, or the index if the program would read the name as a number or an option, or would trim it.
+    """
     return name if re.fullmatch(r"[^\s=]([^=]*[^\s=])?", name) and not re.fullmatch(r"[+-]?\d+", name) else str(index)
 
 
 def _write_libsvm(file: str, x: Any, y: Iterable[Any] | None) -> None:
-    ends = x.indptr
+    """Write the rows of a CSR matrix and their targets, or zeros without targets, as a LIBSVM file."""
+    starts = x.indptr  # of the rows, in pairs
     pairs = [f"{j + 1}:{v!r}" for j, v in zip(x.indices.tolist(), x.data.tolist())]
     with open(file, "w") as out:
         for i, label in enumerate(y if y is not None else [0] * x.shape[0]):
             label = repr(float(label)) if isinstance(label, numbers.Real) else label
-            out.write(" ".join([str(label), *pairs[ends[i]:ends[i + 1]]]) + "\n")
+            out.write(" ".join([str(label), *pairs[starts[i]:starts[i + 1]]]) + "\n")
 
 
 def is_frame(x: Any) -> bool:
@@ -107,18 +118,19 @@ def is_frame(x: Any) -> bool:
 
 
 def feature_names(x: Any) -> np.ndarray | None:
-    """Return the names of a frame whose names are all texts, as scikit-learn does; else None."""
+    """Return the column names of a frame if all of them are texts, as scikit-learn does, and otherwise None."""
     if not is_frame(x) or not len(x.columns) or not all(isinstance(c, str) for c in x.columns):
         return None
     return np.array(list(x.columns), dtype=object)
 
 
-def table(x: Any, owner: str, *, missing: bool = False, fills: bool = False, categorical: Any = "auto",
+def table(x: Any, owner: str, *, allow_missing: bool = False, advise_impute: bool = False, categorical: Any = "auto",
           dates: Any = "auto", kinds: dict[str, str] | None = None) -> Table:
     """Check X and return it as a Table.
 
-    ``missing`` allows missing numbers; ``fills`` says that ``impute`` would allow them. ``categorical`` and ``dates``
-    name columns of a frame, or are "auto". ``kinds`` are those of the fit, if there was one.
+    ``owner`` is the name of the estimator in messages. ``allow_missing`` allows missing numbers. ``advise_impute``
+    lets messages advise ``impute``, which would allow them. ``categorical`` and ``dates`` name columns of a frame, or
+    are "auto". ``kinds`` are the kinds of columns in the fit, if there was one.
     """
     if hasattr(x, "tocsr"):
         x = x.tocsr()
@@ -130,7 +142,7 @@ def table(x: Any, owner: str, *, missing: bool = False, fills: bool = False, cat
         _check_finite(x.data, None, owner, False, False)
         return Table(x)
     if is_frame(x):
-        return _frame(x, owner, missing, fills, categorical, dates, kinds)
+        return _frame(x, owner, allow_missing, advise_impute, categorical, dates, kinds)
     if hasattr(x, "iloc"):
         raise ValueError("Expected 2D array, got 1D array instead: a Series. One row of a frame X is X.iloc[[i]], one "
                          "column is X[[name]].")
@@ -142,7 +154,7 @@ def table(x: Any, owner: str, *, missing: bool = False, fills: bool = False, cat
     if x.ndim > 2:
         raise ValueError(f"Found array with dim {x.ndim}. {owner} expected <= 2.")
     _check_shape(x, owner)
-    _check_finite(x, None, owner, missing, fills)
+    _check_finite(x, None, owner, allow_missing, advise_impute)
     return Table(x)
 
 
@@ -159,41 +171,43 @@ def numeric(x: Any) -> np.ndarray:
 
 
 def _check_shape(x: Any, owner: str) -> None:
-    for size, what in zip(x.shape, ("sample", "feature")):
+    """Raise ValueError if x has no rows or no columns."""
+    for size, noun in zip(x.shape, ("sample", "feature")):
         if size < 1:
-            raise ValueError(f"Found array with {size} {what}(s) (shape={x.shape}) while a minimum of 1 is required by "
+            raise ValueError(f"Found array with {size} {noun}(s) (shape={x.shape}) while a minimum of 1 is required by "
                              f"{owner}.")
 
 
-def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, missing: bool, fills: bool) -> None:
-    """Refuse infinity, and NaN unless ``missing``. ``fills`` says that ``impute`` would allow it."""
-    if np.isfinite(x).all() or missing and not np.isinf(x).any():
+def _check_finite(x: np.ndarray, names: list[str] | None, owner: str, allow_missing: bool, advise_impute: bool) -> None:
+    """Raise ValueError for infinity, and for NaN unless ``allow_missing``; see ``table`` for the parameters."""
+    if np.isfinite(x).all() or allow_missing and not np.isinf(x).any():
         return
-    i, *column = np.argwhere(np.isinf(x) if missing or np.isinf(x).any() else np.isnan(x))[0]
-    place = ""
+    row, *column = np.argwhere(np.isinf(x) if allow_missing or np.isinf(x).any() else np.isnan(x))[0]
+    position = ""
     if column:
-        place = f": column {names[column[0]]!r}, row {i}" if names else f": column {column[0]}, row {i}"
+        position = f": column {names[column[0]]!r}, row {row}" if names else f": column {column[0]}, row {row}"
     if np.isinf(x).any():
-        raise ValueError(f"Input X contains infinity or a value too large for dtype('float64'){place}.")
-    advice = f" impute='median' lets {owner} fill missing numbers in." if fills else ""
-    raise ValueError(f"Input X contains NaN{place}.{advice}")
+        raise ValueError(f"Input X contains infinity or a value too large for dtype('float64'){position}.")
+    advice = f" impute='median' lets {owner} fill missing numbers in." if advise_impute else ""
+    raise ValueError(f"Input X contains NaN{position}.{advice}")
 
 
-def names_given(option: Any, parameter: str, names: list[str]) -> list[str] | None:
-    """Return the columns that a parameter names; None for "auto"."""
+def named_columns(option: Any, parameter: str, names: list[str]) -> list[str] | None:
+    """Return the columns that a parameter names, or None for "auto". Raise ValueError for an unknown column."""
     if isinstance(option, str):
         if option == "auto":
             return None
         option = [option]
-    given = [str(name) for name in option or ()]
-    for name in given:
+    selected = [str(name) for name in option or ()]
+    for name in selected:
         if name not in names:
             raise ValueError(f"{parameter}: there is no column {name!r}, only {names}")
-    return given
+    return selected
 
 
-def _frame(x: Any, owner: str, missing: bool, fills: bool, categorical: Any, dates: Any,
+def _frame(x: Any, owner: str, allow_missing: bool, advise_impute: bool, categorical: Any, dates: Any,
            kinds: dict[str, str] | None) -> Table:
+    """Check a frame and return it as a Table; see ``table`` for the parameters."""
     names = [str(c) for c in x.columns]
     _check_shape(x, owner)
     trimmed = [_trim(name) for name in names]
@@ -203,37 +217,40 @@ def _frame(x: Any, owner: str, missing: bool, fills: bool, categorical: Any, dat
         if trimmed.count(name) > 1:
             raise ValueError(f"several columns are named {name!r}")
     x = x.set_axis(names, axis=1).reset_index(drop=True)
-    given = {"words": names_given(categorical, "categorical", names), "dates": names_given(dates, "dates", names)}
-    columns, found = {}, {}
+    selected = {"words": named_columns(categorical, "categorical", names),
+                "dates": named_columns(dates, "dates", names)}
+    columns, column_kinds = {}, {}
     for name in names:
-        kind = kinds[name] if kinds else next((k for k, v in given.items() if name in (v or ())), None)
-        found[name] = kind or _kind(x[name], given["words"] is None)
-        if kinds is None and given.get(found[name], [name]) is not None and name not in given.get(found[name], [name]):
-            raise ValueError(f"column {name!r} has {found[name]}, and is not among those that "
-                             f"{'categorical' if found[name] == 'words' else 'dates'} names")
-        columns[name] = {"numbers": _numbers, "words": _words, "dates": _dates}[found[name]](x[name])
-    if set(found.values()) == {"numbers"}:
+        kind = kinds[name] if kinds else next((k for k, chosen in selected.items() if name in (chosen or ())), None)
+        column_kinds[name] = kind or _kind(x[name], selected["words"] is None)
+        allowed = selected.get(column_kinds[name], [name])
+        if kinds is None and allowed is not None and name not in allowed:
+            raise ValueError(f"column {name!r} has {column_kinds[name]}, and is not among those that "
+                             f"{'categorical' if column_kinds[name] == 'words' else 'dates'} names")
+        columns[name] = {"numbers": _numbers, "words": _words, "dates": _dates}[column_kinds[name]](x[name])
+    if set(column_kinds.values()) == {"numbers"}:
         values = np.column_stack(list(columns.values()))
-        _check_finite(values, names, owner, missing, fills)
-        return Table(values, names, found)
+        _check_finite(values, names, owner, allow_missing, advise_impute)
+        return Table(values, names, column_kinds)
     for name in names:
-        if found[name] == "numbers":
-            _check_finite(columns[name][:, None], [name], owner, missing, fills)
-        elif found[name] == "dates" and not missing and (columns[name] == "").any():
+        if column_kinds[name] == "numbers":
+            _check_finite(columns[name][:, None], [name], owner, allow_missing, advise_impute)
+        elif column_kinds[name] == "dates" and not allow_missing and (columns[name] == "").any():
             raise ValueError(f"Input X contains NaT: column {name!r}, row {int(np.argmax(columns[name] == ''))}. "
                              f"impute='median' lets {owner} fill missing dates in.")
     import pandas
-    return Table(pandas.DataFrame(columns), names, found)
+    return Table(pandas.DataFrame(columns), names, column_kinds)
 
 
 def _present(column: Any) -> list[Any]:
+    """Return the values of a column that are not missing."""
     return column[column.notna()].tolist()
 
 
 def _kind(column: Any, is_auto: bool) -> str:
-    """Return what a column has: numbers, words or dates. ValueError names a column that has something else.
+    """Return the kind of a column: numbers, words or dates. Raise ValueError if the column has other values.
 
-    ``is_auto`` says that the user did not name the columns of words; numbers as texts are then a warning.
+    ``is_auto`` says that the user did not name the columns of words. Numbers as texts then cause a warning.
     """
     dtype = column.dtype
     if str(dtype) == "category":
@@ -246,24 +263,25 @@ def _kind(column: Any, is_auto: bool) -> str:
     if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "kind", "") == "c":
         return "numbers"
     values = _present(column)
-    if all(isinstance(v, (numbers.Real, decimal.Decimal, np.bool_)) for v in values):
+    if all(isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)) for value in values):
         return "numbers"
-    if all(isinstance(v, (datetime.date, datetime.time)) for v in values):
+    if all(isinstance(value, (datetime.date, datetime.time)) for value in values):
         return "dates"
-    if all(isinstance(v, str) for v in values):
-        if all(_DATE.match(v) for v in values):
+    if all(isinstance(value, str) for value in values):
+        if all(_DATE.match(value) for value in values):
             return "dates"
-        if values and is_auto and all(NUMBER.fullmatch(v) for v in values):
+        if values and is_auto and all(NUMBER.fullmatch(value) for value in values):
             warnings.warn(f"column {column.name!r} has numbers as texts, such as {values[0]!r}, which are taken as "
                           "words: convert them by pandas.to_numeric, or confirm words by astype('category')",
                           stacklevel=_program.stack_level())
         return "words"
-    types = sorted({type(v).__name__ for v in values})
+    types = sorted({type(value).__name__ for value in values})
     raise ValueError(f"column {column.name!r} of type {dtype} has values of type {', '.join(types)}: want numbers, "
                      "texts or dates")
 
 
 def _numbers(column: Any) -> np.ndarray:
+    """Return a column of numbers as float64, in which NaN is a missing value."""
     if getattr(column.dtype, "kind", "") == "c":
         raise ValueError(f"Complex data not supported: column {column.name!r}")
     if getattr(column.dtype, "kind", "") in "Mm":
@@ -275,18 +293,21 @@ def _numbers(column: Any) -> np.ndarray:
 
 
 def _words(column: Any) -> np.ndarray:
-    return np.array(["" if gap else str(v) for v, gap in zip(column.tolist(), column.isna())], dtype=object)
+    """Return a column of words as texts, in which "" is a missing value."""
+    return np.array(["" if is_missing else str(value) for value, is_missing in zip(column.tolist(), column.isna())],
+                    dtype=object)
 
 
 def _dates(column: Any) -> np.ndarray:
+    """Return a column of dates as texts, in which "" is a missing value."""
     if getattr(column.dtype, "kind", "") in "biuf":
         raise ValueError(f"column {column.name!r} has numbers, where dates are wanted")
-    texts = [v.isoformat(" ") if isinstance(v, datetime.datetime) else str(v) for v in column.tolist()]
-    return np.array(["" if gap else v for v, gap in zip(texts, column.isna())], dtype=object)
+    texts = [value.isoformat(" ") if isinstance(value, datetime.datetime) else str(value) for value in column.tolist()]
+    return np.array(["" if is_missing else value for value, is_missing in zip(texts, column.isna())], dtype=object)
 
 
 def _trim(name: str) -> str:
-    """Return a name of a column as the program keeps it."""
+    """Return a column name in the form that the program stores."""
     return name.lstrip("\ufeff").replace("\r\n", "\n").strip()
 
 
@@ -316,7 +337,10 @@ def check_names(x: Any, seen: np.ndarray | None, owner: str) -> None:
 
 
 def vector(y: Any, name: str, rows: int) -> np.ndarray:
-    """Return y as an array of numbers or objects with ``rows`` rows; missing values are a ValueError."""
+    """Return y as an array of numbers or objects with ``rows`` rows. Raise ValueError for missing values.
+
+    ``name`` is the name of y in messages.
+    """
     if hasattr(y, "tocsr"):
         y = y.toarray()
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
@@ -329,10 +353,10 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
     is_list = isinstance(y, (list, tuple))
     y = np.asarray(y, dtype=object) if is_list else np.asarray(y)
     if y.dtype.kind == "O":
-        gaps = [i for i, v in enumerate(y.ravel()) if v is None or v != v]
+        gaps = [i for i, value in enumerate(y.ravel()) if value is None or value != value]
         if gaps:
             raise ValueError(f"Input {name} contains NaN: row {gaps[0] // max(1, y[0].size if y.ndim > 1 else 1)}.")
-        types = {type(v) for v in y.ravel()}
+        types = {type(value) for value in y.ravel()}
         if len(types) > 1 and any(issubclass(t, str) for t in types) and not all(issubclass(t, str) for t in types):
             raise ValueError(f"Input {name} has values of type {', '.join(sorted(t.__name__ for t in types))}: want "
                              "numbers or texts")
@@ -344,8 +368,8 @@ def vector(y: Any, name: str, rows: int) -> np.ndarray:
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        what = "NaN" if np.isnan(y).any() else "infinity or a value too large for dtype('float64')"
-        raise ValueError(f"Input {name} contains {what}.")
+        problem = "NaN" if np.isnan(y).any() else "infinity or a value too large for dtype('float64')"
+        raise ValueError(f"Input {name} contains {problem}.")
     if y.ndim == 0 or len(y) != rows:
         raise ValueError("Found input variables with inconsistent numbers of samples: "
                          f"{[rows, len(y) if y.ndim else 1]}")

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn, which also work without it."""
+"""Estimators with the interface of scikit-learn, which also work without scikit-learn."""
 from __future__ import annotations
 
 import csv
@@ -20,7 +20,7 @@ try:
     from sklearn.exceptions import DataConversionWarning, NotFittedError
 except ImportError:
     class BaseEstimator:  # type: ignore[no-redef]
-        """Parameters as in scikit-learn."""
+        """Replacement for the class of scikit-learn: the parameters of an estimator."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -38,27 +38,28 @@ except ImportError:
             return self
 
     class RegressorMixin:  # type: ignore[no-redef]
-        """The score R²."""
+        """Replacement for the class of scikit-learn: the score is R²."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-            y, p = np.asarray(y, float), self.predict(X)
+            y, predictions = np.asarray(y, float), self.predict(X)
             mean = np.average(y, axis=0, weights=sample_weight)
-            wrong, total = (np.average((y - q) ** 2, axis=0, weights=sample_weight) for q in (p, mean))
-            return float(np.mean(1 - wrong / total))
+            error, variance = (np.average((y - center) ** 2, axis=0, weights=sample_weight)
+                               for center in (predictions, mean))
+            return float(np.mean(1 - error / variance))
 
     class ClassifierMixin:  # type: ignore[no-redef]
-        """The score is the share of right labels."""
+        """Replacement for the class of scikit-learn: the score is the fraction of correct labels."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
             return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
 
     class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
-        """The estimator has no model yet."""
+        """The estimator was not fitted."""
 
     class DataConversionWarning(UserWarning):  # type: ignore[no-redef]
-        """y was a column where a vector was expected."""
+        """A warning that y is a column and not a vector."""
 
-#: Entries of K(Z, X) from which the program predicts, since NumPy takes longer than a start of the program.
+#: If K(Z, X) has more entries, the program predicts: NumPy would take longer than starting the program.
 LARGE = 20_000_000
 
 _PARAMETERS = """kernel : str, default=None
@@ -126,19 +127,19 @@ _ATTRIBUTES = """model_ : Model
 
 
 class _KernelMachine(BaseEstimator):
-    """What both estimators share."""
+    """The common part of both estimators."""
 
     def _more_tags(self) -> dict[str, Any]:
         return {"allow_nan": self.impute != "none", "pairwise": self.kernel == "precomputed"}
 
     @property
-    def _fills(self) -> bool:
+    def _can_impute(self) -> bool:
         """Whether the parameter ``impute`` has an effect."""
         return self.space is None and self.kernel != "precomputed"
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What the model file says of itself."""
+        """The description of the model in the model file."""
         return self.model_.meta
 
     def _options(self) -> dict[str, Any]:
@@ -157,8 +158,8 @@ class _KernelMachine(BaseEstimator):
             if not is_degree:
                 raise ValueError(f"degree == {self.degree!r}, must be a whole number from 1")
             parameters = {"gamma": self.gamma, "coef0": self.coef0, "degree": int(self.degree)}
-            words = [f"{name}={value}" for name, value in parameters.items() if value is not None]
-            kernel_flag = " ".join([kernel, *words])
+            assignments = [f"{name}={value}" for name, value in parameters.items() if value is not None]
+            kernel_flag = " ".join([kernel, *assignments])
         for names in (("lam", "alpha"), ("sigma", "gamma")):
             if all(getattr(self, name) is not None for name in names):
                 raise ValueError(f"{names[0]} and {names[1]} are two names of one parameter: give one of them")
@@ -167,10 +168,10 @@ class _KernelMachine(BaseEstimator):
             if not _is_positive(gamma):
                 raise ValueError(f"gamma == {gamma!r}, must be a number > 0")
             kernel = kernel_flag = kernel or "gaussian"
-            widths = {"gaussian": (2 * gamma) ** -0.5, "laplacian": 1 / gamma}
-            if kernel not in widths:
+            sigmas = {"gaussian": (2 * gamma) ** -0.5, "laplacian": 1 / gamma}
+            if kernel not in sigmas:
                 raise ValueError(f"gamma is not defined for the kernel {kernel}: give sigma")
-            sigma = widths[kernel]
+            sigma = sigmas[kernel]
         lam = self.alpha if self.lam is None else self.lam
         if lam is not None and not _is_positive(lam):
             raise ValueError(f"{'alpha' if self.lam is None else 'lam'} == {lam!r}, must be a number > 0")
@@ -192,25 +193,25 @@ class _KernelMachine(BaseEstimator):
         if self.space is not None and (self.scale, self.impute) not in (("auto", "none"), ("none", "none")):
             raise ValueError("space takes coordinates as they are: it does not go with scale or impute")
         is_scaled = self.space is None and kernel != "precomputed"
-        scaled = {"scale": self.scale, "impute": self.impute} if is_scaled else {}
+        scaling_flags = {"scale": self.scale, "impute": self.impute} if is_scaled else {}
         if not isinstance(self.options or {}, dict):
             raise ValueError(f"options == {self.options!r}, must be a dict such as {{'storage': 'float32'}}")
         if "drop" in (self.options or {}):
             raise ValueError("drop is no option in Python: leave the columns out of X, as by X.drop(columns=...)")
-        named = {name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}
-        return {"kernel": kernel_flag, **named, **scaled, "sigma": sigma,
+        solver_flags = {name: getattr(self, name) for name in ("precond", "solver") if getattr(self, name) != "auto"}
+        return {"kernel": kernel_flag, **solver_flags, **scaling_flags, "sigma": sigma,
                 "lambda": lam, "tune": None if self.tune in (False, "auto") else True,
                 "metric": self.metric, "tol": self.tol, "max_iter": self.max_iter, "seed": seed,
                 "threads": self.threads, "memory": self.memory, **(self.options or {})}
 
-    def _check_options(self, decided: dict[str, Any]) -> None:
-        """Refuse entries of ``options`` that would be ignored, as ``fit`` sets these flags itself."""
+    def _check_options(self, own_flags: dict[str, Any]) -> None:
+        """Raise ValueError for entries of ``options`` that would be ignored because ``fit`` sets these flags."""
         for name in self.options or {}:
             flag = name.replace("-", "_")
             parameter = {"class_weights": "class_weight", "weights": "sample_weight", "lambda": "lam",
                          "seed": "random_state"}.get(flag, flag)
             known = parameter in self.get_params() or parameter == "sample_weight"
-            if not known and flag not in {*decided, "data", "help"} or flag == "calibrate":
+            if not known and flag not in {*own_flags, "data", "help"} or flag == "calibrate":
                 continue
             advice = f"it is the parameter {parameter}" if known else f"{type(self).__name__} sets this itself"
             raise ValueError(f"options has {name!r}: {advice}")
@@ -220,8 +221,8 @@ class _KernelMachine(BaseEstimator):
         if self.space is None:
             return X
         if _data.is_frame(X):
-            places = _data.names_given(self.space, "space", [str(name) for name in X.columns])
-            X = X.set_axis([str(name) for name in X.columns], axis=1)[places]
+            columns = _data.named_columns(self.space, "space", [str(name) for name in X.columns])
+            X = X.set_axis([str(name) for name in X.columns], axis=1)[columns]
             for name in X.columns:  # impute, which other messages advise, does not go with space
                 if np.ndim(gaps := X[name].isna()) == 1 and gaps.any():
                     raise ValueError(f"Input X contains NaN: the coordinate {name!r}, row {int(np.argmax(gaps))}. Leave "
@@ -229,28 +230,29 @@ class _KernelMachine(BaseEstimator):
             return X
         X = X.tocsc() if hasattr(X, "tocsc") else _data.numeric(X)
         if X.ndim != 2:
-            return X  # refused with all others
-        places = [self.space] if isinstance(self.space, numbers.Integral) else self.space
-        if isinstance(places, str) or len(set(places)) < len(places) or not all(
-                isinstance(j, numbers.Integral) and 0 <= j < X.shape[1] for j in places):
+            return X  # _data.table raises the error
+        columns = [self.space] if isinstance(self.space, numbers.Integral) else self.space
+        if isinstance(columns, str) or len(set(columns)) < len(columns) or not all(
+                isinstance(column, numbers.Integral) and 0 <= column < X.shape[1] for column in columns):
             raise ValueError(f"space == {self.space!r}, must be different numbers of columns from 0, as X is no "
                              "DataFrame")
-        X = X[:, list(places)]
+        X = X[:, list(columns)]
         X = X.toarray() if hasattr(X, "toarray") else X
         if np.isnan(X).any():
-            i, j = np.argwhere(np.isnan(X))[0]
-            raise ValueError(f"Input X contains NaN: the coordinate in column {places[j]}, row {i}. Leave such rows out.")
+            row, column = np.argwhere(np.isnan(X))[0]
+            raise ValueError(f"Input X contains NaN: the coordinate in column {columns[column]}, row {row}. Leave such "
+                             "rows out.")
         return X
 
     def _read(self, X: Any) -> _data.Table:
-        """Check new rows against the fit."""
+        """Check the columns of new rows against those of the fit, and return the rows as a Table."""
         if not hasattr(self, "model_"):
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
                                  "arguments before using this estimator.")
         owner = type(self).__name__
         _data.check_names(X, getattr(self, "feature_names_in_", None), owner)
         kinds = self.column_kinds_
-        is_series = hasattr(X, "iloc") and not _data.is_frame(X)  # it is refused with advice
+        is_series = hasattr(X, "iloc") and not _data.is_frame(X)  # _data.table raises an error with advice
         if kinds and not _data.is_frame(X) and not is_series and set(kinds.values()) != {"numbers"}:
             coded = [name for name, kind in kinds.items() if kind != "numbers"]
             raise ValueError(f"the columns {coded} have words or dates: X must be a DataFrame")
@@ -260,37 +262,41 @@ class _KernelMachine(BaseEstimator):
             X = self._coordinates(X)
         if _data.is_frame(X):
             kinds = dict(zip(map(str, X.columns), kinds.values())) if kinds else None
-        t = _data.table(X, owner, missing=self.impute != "none", fills=self._fills, kinds=kinds)
+        table = _data.table(X, owner, allow_missing=self.impute != "none", advise_impute=self._can_impute, kinds=kinds)
         if self.space is None:
-            _check_columns(t.values.shape[1], self.n_features_in_, owner)
-        if self.model_.space and not t.names:  # the program finds coordinates by their names
-            t.names = list(self.model_.kinds or ()) or None
-        return t
+            _check_columns(table.values.shape[1], self.n_features_in_, owner)
+        if self.model_.space and not table.names:  # the program finds coordinates by their names
+            table.names = list(self.model_.kinds or ()) or None
+        return table
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
-        """Run the program; y(rows) returns the targets as vectors, of numbers or labels."""
+        """Run ``krrlab fit`` and set the attributes of the fitted estimator.
+
+        ``y(rows)`` returns the targets as vectors of numbers or labels. ``options`` are additional flags.
+        """
         owner = type(self).__name__
         names = _data.feature_names(X)
-        places = self._coordinates(X)
-        t = _data.table(places, owner, missing=self.impute != "none", fills=self._fills, categorical=self.categorical,
-                        dates=self.dates)
-        rows, n_columns = t.values.shape
-        for name, kind in (t.kinds or {}).items():
+        coordinates = self._coordinates(X)
+        table = _data.table(coordinates, owner, allow_missing=self.impute != "none", advise_impute=self._can_impute,
+                            categorical=self.categorical, dates=self.dates)
+        row_count, column_count = table.values.shape
+        for name, kind in (table.kinds or {}).items():
             if self.space is not None and kind != "numbers":
                 raise ValueError(f"space: column {name!r} has {kind}, and coordinates have to be numbers")
         if self.kernel == "precomputed":
-            if rows != n_columns or t.is_mixed:
-                raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {rows}x{n_columns} matrix.")
-            t = _data.Table(t.values.toarray() if t.is_sparse else t.values)
-        targets = y(rows)
-        if rows < 2:
-            raise ValueError(f"Found array with 1 sample (shape={t.values.shape}) while a minimum of 2 is required by "
-                             f"{owner}.")
+            if row_count != column_count or table.is_mixed:
+                raise ValueError("Precomputed matrix must be a square matrix. Input is a "
+                                 f"{row_count}x{column_count} matrix.")
+            table = _data.Table(table.values.toarray() if table.is_sparse else table.values)
+        targets = y(row_count)
+        if row_count < 2:
+            raise ValueError(f"Found array with 1 sample (shape={table.values.shape}) while a minimum of 2 is required "
+                             f"by {owner}.")
         weights = None
         if sample_weight is not None:
             if isinstance(sample_weight, numbers.Real):
-                sample_weight = np.full(rows, sample_weight)
-            weights = _data.vector(sample_weight, "sample_weight", rows).astype(float)
+                sample_weight = np.full(row_count, sample_weight)
+            weights = _data.vector(sample_weight, "sample_weight", row_count).astype(float)
             if weights.ndim != 1:
                 raise ValueError("Sample weights must be 1D array or scalar")
             if not (weights >= 0).all():
@@ -299,9 +305,10 @@ class _KernelMachine(BaseEstimator):
                 raise ValueError("all of sample_weight is zero")
             if not weights.all() and self.kernel == "precomputed":
                 raise ValueError("sample_weight has zeros: leave these rows and columns of the precomputed kernel out")
-            if not weights.all():  # a row of weight 0 is no row
+            if not weights.all():  # a row of weight 0 is omitted
                 selected = weights > 0
-                t, weights, targets = t.rows(selected), weights[selected], [v[selected] for v in targets]
+                table, weights = table.rows(selected), weights[selected]
+                targets = [target[selected] for target in targets]
             if (weights == 1).all():
                 weights = None
         targets = self._coded(targets)
@@ -311,22 +318,23 @@ class _KernelMachine(BaseEstimator):
             options["class_weights"] = ",".join(f"{text}={options['class_weights'].get(label, 1.0)}"
                                                 for label, text in zip(self.classes_.tolist(), self._texts))
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
-            file, where = t.write(folder, targets, weights)
+            file, file_flags = table.write(folder, targets, weights)
             model, report = os.path.join(folder, "model.krr"), os.path.join(folder, "report.json")
             if self.kernel == "precomputed":
                 options["kernel"] = f"precomputed matrix={file}"
             if self.space is not None:
-                where["space"] = [_data.reference(j, str(n)) for j, n in enumerate(t.names or range(n_columns))]
-            decided = {**where, **options, "train": file, "out": model, "json": report}
-            self._check_options(decided)
-            flags = _program.flags(**{**where, **self._options(), **decided})
+                names_or_indices = table.names or range(column_count)
+                file_flags["space"] = [_data.reference(j, str(name)) for j, name in enumerate(names_or_indices)]
+            own_flags = {**file_flags, **options, "train": file, "out": model, "json": report}
+            self._check_options(own_flags)
+            flags = _program.flags(**{**file_flags, **self._options(), **own_flags})
             notes = _program.run(["fit", *flags], file)
             self.report_ = _program.report(report)
             self.report_["notes"] = notes.splitlines()
             self.model_ = Model.load(model)
         self.__dict__.pop("interval_", None)
-        self.n_features_in_ = n_columns if self.space is None else np.shape(X)[1]
-        self.column_kinds_ = t.kinds
+        self.n_features_in_ = column_count if self.space is None else np.shape(X)[1]
+        self.column_kinds_ = table.kinds
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
@@ -336,35 +344,35 @@ class _KernelMachine(BaseEstimator):
 
     def _decisions(self, X: Any) -> np.ndarray:
         """Return the decision values of the model, less its threshold, of shape (rows, columns of c)."""
-        t = self._read(X)
-        features = self.model_.features(t) if self.model_.is_supported else None
+        table = self._read(X)
+        features = self.model_.features(table) if self.model_.is_supported else None
         if features is not None and (len(self.model_.c) * features.shape[0] <= LARGE or self.model_.is_precomputed):
             result = self.model_.decision(features)
             if result is not None:
-                f, far = result
+                values, far = result
                 if far:
-                    warnings.warn(f"{far} of {len(f)} rows are so far from the training points that the kernel is "
+                    warnings.warn(f"{far} of {len(values)} rows are so far from the training points that the kernel is "
                                   f"below {NEGLIGIBLE} there, and predictions nearly constant (are columns swapped, or "
                                   "in other units?)", stacklevel=_program.stack_level())
-                return f
+                return values
         if not self.model_.labels:
-            f, _ = self._run_predict(t)
+            values, _ = self._run_predict(table)
         else:
-            f = self._run_predict(t, decision=True)[0][:, 1:].astype(float)
-        return f.reshape(len(f), -1)
+            values = self._run_predict(table, decision=True)[0][:, 1:].astype(float)
+        return values.reshape(len(values), -1)
 
-    def _run_predict(self, t: _data.Table, **options: Any) -> tuple[np.ndarray, str]:
-        """Return the columns that krrlab predict writes for the rows of t, and what it says of intervals.
+    def _run_predict(self, table: _data.Table, **options: Any) -> tuple[np.ndarray, str]:
+        """Return the columns that ``krrlab predict`` writes for a table, and its line about intervals, or "".
 
-        The column of row numbers is left out. The others are numbers for a regression and texts for classes.
+        The column of row numbers is omitted. The others are numbers for a regression and texts for classes.
         """
         interval = ""
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
-            file, where = t.write(folder)
+            file, file_flags = table.write(folder)
             model, out = os.path.join(folder, "model.krr"), os.path.join(folder, "out")
             self.model_.save(model)
             out += ".csv" if self.model_.labels else ".npy"
-            flags = _program.flags(**where, threads=self.threads, **options, **{"in": file, "out": out})
+            flags = _program.flags(**file_flags, threads=self.threads, **options, **{"in": file, "out": out})
             for note in _program.run(["predict", model, *flags], file).splitlines():
                 if note.startswith("note: "):
                     warnings.warn(note[6:], stacklevel=_program.stack_level())
@@ -375,21 +383,24 @@ class _KernelMachine(BaseEstimator):
             else:
                 with open(out, newline="") as lines:
                     columns = np.array([row[1:] for row in list(csv.reader(lines))[1:]], dtype=object)
-        if len(columns) != t.values.shape[0]:
-            raise ValueError(f"{len(columns)} predictions of {t.values.shape[0]} rows")
+        if len(columns) != table.values.shape[0]:
+            raise ValueError(f"{len(columns)} predictions of {table.values.shape[0]} rows")
         return columns, interval
 
 
 def _is_positive(value: Any) -> bool:
+    """Report whether a value is a finite number above 0."""
     return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf" and 0 < value < np.inf
 
 
 def _check_level(level: Any) -> None:
+    """Raise ValueError unless the level of an interval is between 0 and 1."""
     if not _is_positive(level) or not level < 1:
         raise ValueError(f"level == {level!r}, must be a number above 0 and below 1")
 
 
 def _check_columns(found: int, expected: int, owner: str) -> None:
+    """Raise ValueError unless X has the expected number of columns."""
     if found != expected:
         raise ValueError(f"X has {found} features, but {owner} is expecting {expected} features as input")
 
@@ -465,28 +476,29 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         -------
         self
         """
-        _require(y, self)
+        _require_targets(y, self)
 
         def targets(rows: int) -> list[np.ndarray]:
-            v = _data.vector(y, "y", rows)
-            if v.dtype.kind in "mM":
-                what, advice = (("time spans", "y.dt.total_seconds()") if v.dtype.kind == "m" else
+            values = _data.vector(y, "y", rows)
+            if values.dtype.kind in "mM":
+                noun, advice = (("time spans", "y.dt.total_seconds()") if values.dtype.kind == "m" else
                                 ("dates", "(y - y.min()).dt.total_seconds()"))
-                raise ValueError(f"y has {what} ({v.dtype}): want numbers, such as {advice}")
-            if v.dtype.kind not in "biuf":
-                if all(isinstance(text, str) and _data.NUMBER.fullmatch(text) for text in v.flat):
-                    raise ValueError(f"y has numbers as texts, such as {v.flat[0]!r}: convert them by "
+                raise ValueError(f"y has {noun} ({values.dtype}): want numbers, such as {advice}")
+            if values.dtype.kind not in "biuf":
+                if all(isinstance(text, str) and _data.NUMBER.fullmatch(text) for text in values.flat):
+                    raise ValueError(f"y has numbers as texts, such as {values.flat[0]!r}: convert them by "
                                      "pandas.to_numeric")
-                raise ValueError(f"y has labels such as {v.flat[0]!r}: KernelRidgeClassifier fits classes")
-            if v.ndim > 2 or not v.size:
-                raise ValueError(f"y has shape {v.shape}: want one column, or one for each target")
-            self._is_vector = v.ndim == 1
-            return list(v.reshape(rows, -1).T.astype(float))
+                raise ValueError(f"y has labels such as {values.flat[0]!r}: KernelRidgeClassifier fits classes")
+            if values.ndim > 2 or not values.size:
+                raise ValueError(f"y has shape {values.shape}: want one column, or one for each target")
+            self._is_vector = values.ndim == 1
+            return list(values.reshape(rows, -1).T.astype(float))
 
         self._fit(X, targets, sample_weight, {"task": "regression", "center": self.center})
         return self
 
     def _coded(self, targets: list[np.ndarray]) -> list[Any]:
+        """Return the targets as the program reads them: for a regression, without a change."""
         return targets
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -506,8 +518,8 @@ class KernelRidge(RegressorMixin, _KernelMachine):
         if return_std:
             columns, _ = self._run_predict(self._read(X), interval="90%", method="posterior")
             return columns[:, 0] if self._is_vector else columns[:, :1], columns[:, 3]
-        f = self._decisions(X)
-        return f[:, 0] if self._is_vector else f
+        values = self._decisions(X)
+        return values[:, 0] if self._is_vector else values
 
     def predict_interval(self, X: Any, level: float = 0.9, method: str = "auto") -> np.ndarray:
         """Return intervals for the answers of new rows.
@@ -535,7 +547,7 @@ class KernelRidge(RegressorMixin, _KernelMachine):
 
 
 class _Probability:
-    """A method that an estimator without ``probability`` does not have."""
+    """A descriptor for a method that exists only if the parameter ``probability`` is set."""
 
     def __init__(self, method: Any):
         self.method, self.__doc__ = method, method.__doc__
@@ -616,7 +628,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         -------
         self
         """
-        _require(y, self)
+        _require_targets(y, self)
         if not isinstance(self.class_weight, dict) and self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight == {self.class_weight!r}, must be a dict, 'balanced' or None")
         if self.probability and (sample_weight is not None or self.class_weight is not None):
@@ -625,16 +637,16 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             raise ValueError("probability=True needs the errors that options={'calibrate': 'none'} leaves out")
 
         def targets(rows: int) -> list[np.ndarray]:
-            v = _data.vector(y, "y", rows)
-            if v.ndim == 2 and v.shape[1] == 1:
+            values = _data.vector(y, "y", rows)
+            if values.ndim == 2 and values.shape[1] == 1:
                 warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the shape of y "
                               "to (n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
-                v = v.ravel()
-            if v.ndim > 1:
-                raise ValueError(f"y should be a 1d array, got an array of shape {v.shape} instead.")
-            if v.dtype.kind == "f" and (v != np.floor(v)).any():
+                values = values.ravel()
+            if values.ndim > 1:
+                raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead.")
+            if values.dtype.kind == "f" and (values != np.floor(values)).any():
                 raise ValueError("Unknown label type: 'continuous'. KernelRidge fits numbers that are no classes")
-            return [v]
+            return [values]
 
         weights = sample_weight
         if isinstance(self.class_weight, dict):
@@ -643,7 +655,7 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
             if unknown:
                 raise ValueError(f"class_weight has {unknown}, and y has no such labels")
             counted = np.array([self.class_weight.get(label, 1.0) != 0 for label in labels.tolist()])
-            if not counted.all():  # rows of a class of weight 0 are no rows
+            if not counted.all():  # rows of a class of weight 0 are omitted
                 weights = counted * (1.0 if weights is None else np.asarray(weights, float))
         self._fit(X, targets, weights, {
             "task": "classification", "class_weights": self.class_weight,
@@ -654,26 +666,28 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         return self
 
     def _coded(self, targets: list[np.ndarray]) -> list[Any]:
-        """Set classes_, and return the labels as texts that the program keeps apart, or else as numbers from 0."""
+        """Set ``classes_``, and return the labels as texts that the program distinguishes, or as numbers from 0."""
         self.classes_, codes = np.unique(targets[0], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only, {self.classes_[0]!r}: classification wants at least two classes")
-        texts = [str(int(v)) if isinstance(v, (float, np.floating)) else str(v) for v in self.classes_.tolist()]
-        plain = all(text.isprintable() and text.isascii() and text.split() == [text] and not set(text) & set(",;:#\"'")
-                    for text in texts) and len({text.lower() for text in texts}) == len(texts)
-        if self.classes_.dtype.kind not in "biuf":  # texts such as 1.0 and NA mean something to the program
-            plain = plain and all(text[0].isalpha() and text.lower() not in _MEANT for text in texts)
-        self._texts = texts if plain else [str(k) for k in range(len(texts))]
+        texts = [str(int(label)) if isinstance(label, (float, np.floating)) else str(label)
+                 for label in self.classes_.tolist()]
+        is_distinct = len({text.lower() for text in texts}) == len(texts)
+        is_plain = is_distinct and all(text.isprintable() and text.isascii() and text.split() == [text]
+                                       and not set(text) & set(",;:#\"'") for text in texts)
+        if self.classes_.dtype.kind not in "biuf":  # the program reads texts such as 1.0 and NA as other values
+            is_plain = is_plain and all(text[0].isalpha() and text.lower() not in _SPECIAL_TEXTS for text in texts)
+        self._texts = texts if is_plain else [str(k) for k in range(len(texts))]
         return [np.array(self._texts)[codes]]
 
     def _columns(self, X: Any) -> np.ndarray:
-        """Decision values: one column for two classes, else one for each of classes_."""
+        """Return the decision values: one column for two classes, else one for each of ``classes_``."""
         labels = self.model_.labels if hasattr(self, "model_") else []
-        f = self._decisions(X)
+        values = self._decisions(X)
         order = [labels.index(text) for text in self._texts]
-        if f.shape[1] > 1:
-            return f[:, order]
-        return f if order == [0, 1] else -f
+        if values.shape[1] > 1:
+            return values[:, order]
+        return values if order == [0, 1] else -values
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the decision values, less the threshold.
@@ -682,13 +696,13 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
         -------
         ndarray of shape (m,) for two classes, positive for ``classes_[1]``, else of shape (m, classes)
         """
-        f = self._columns(X)
-        return f[:, 0] if f.shape[1] == 1 else f
+        values = self._columns(X)
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the labels of the rows of X, of the type that y had in ``fit``."""
-        f = self._columns(X)
-        return self.classes_[f.argmax(1) if f.shape[1] > 1 else (f[:, 0] > 0).astype(int)]
+        values = self._columns(X)
+        return self.classes_[values.argmax(1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)]
 
     def predict_set(self, X: Any, level: float = 0.9) -> np.ndarray:
         """Return sets of classes for new rows, a share ``level`` of which is meant to contain the right class.
@@ -711,13 +725,13 @@ class KernelRidgeClassifier(ClassifierMixin, _KernelMachine):
 
         The method is there with ``probability=True`` only.
         """
-        f = self._decisions(X)
-        map_ = self.model_.meta["calibration"]
-        q = f * map_["slope"] + map_["offset"]
-        p = np.exp(-np.logaddexp(0, -np.hstack([-q, q]) if f.shape[1] == 1 else -q))
-        p = np.maximum(p, 1e-15)
-        p /= p.sum(1, keepdims=True)
-        return p[:, [self.model_.labels.index(text) for text in self._texts]]
+        values = self._decisions(X)
+        sigmoid = self.model_.meta["calibration"]
+        logits = values * sigmoid["slope"] + sigmoid["offset"]
+        probabilities = np.exp(-np.logaddexp(0, -np.hstack([-logits, logits]) if values.shape[1] == 1 else -logits))
+        probabilities = np.maximum(probabilities, 1e-15)
+        probabilities /= probabilities.sum(1, keepdims=True)
+        return probabilities[:, [self.model_.labels.index(text) for text in self._texts]]
 
 
 def fit(X: Any, y: Any, out: str | os.PathLike[str] | None = None, **flags: Any) -> KernelRidge | KernelRidgeClassifier:
@@ -743,49 +757,49 @@ def fit(X: Any, y: Any, out: str | os.PathLike[str] | None = None, **flags: Any)
         raise ValueError(f"task == {task!r}, must be 'auto', 'regression' or 'classification'")
     if task == "auto" and values.ndim == 1:
         distinct = len(set(values.tolist()))
-        whole = values.dtype.kind in "iu" or values.dtype.kind == "f" and (values == np.floor(values)).all()
+        is_whole = values.dtype.kind in "iu" or values.dtype.kind == "f" and (values == np.floor(values)).all()
         is_few = distinct <= MOST_CLASSES and distinct * ROWS_PER_CLASS <= len(values)
-        if values.dtype.kind not in "iuf" or whole and is_few:
+        if values.dtype.kind not in "iuf" or is_whole and is_few:
             task = "classification"
     estimator = KernelRidgeClassifier() if task == "classification" else KernelRidge()
     names = {"lambda": "lam", "seed": "random_state", "class_weights": "class_weight"}
     flags.update(flags.pop("options", None) or {})
     flags = {names.get(name.rstrip("_"), name.rstrip("_")): value for name, value in flags.items()}
-    known = estimator.get_params()
-    estimator.set_params(**{name: value for name, value in flags.items() if name in known},
-                         options={name: value for name, value in flags.items() if name not in known})
+    parameters = estimator.get_params()
+    estimator.set_params(**{name: value for name, value in flags.items() if name in parameters},
+                         options={name: value for name, value in flags.items() if name not in parameters})
     estimator.fit(X, y)
     if out is not None:
         estimator.model_.save(out)
     return estimator
 
 
-#: The rule of the program for whole numbers that are classes.
+#: Limits of the program for whole numbers that are classes: the number of classes, and the average rows per class.
 MOST_CLASSES, ROWS_PER_CLASS = 20, 5
 
 
 def load(path: str | os.PathLike[str] | Model) -> KernelRidge | KernelRidgeClassifier:
     """Read a model file of ``krrlab fit``, or of ``model_.save``, as a fitted estimator.
 
-    Labels are whole numbers or booleans if all of them look like it, else texts. A frame must have the columns of the
-    training file.
+    Labels are whole numbers or booleans if all of them have this form, else texts. A frame must have the columns of
+    the training file.
     """
     model = path if isinstance(path, Model) else Model(path)
     kernel = "precomputed" if model.is_precomputed else None
-    filled = "median" if (model.meta.get("scaling") or {}).get("fill") else "none"
+    impute = "median" if (model.meta.get("scaling") or {}).get("fill") else "none"
     if not model.labels:
-        estimator: Any = KernelRidge(kernel, impute=filled)
+        estimator: Any = KernelRidge(kernel, impute=impute)
         estimator._is_vector = model.c.shape[1] == 1
     else:
-        estimator = KernelRidgeClassifier(kernel, impute=filled)
+        estimator = KernelRidgeClassifier(kernel, impute=impute)
         estimator.probability = bool((model.meta.get("calibration") or {}).get("slope"))
         values: list[Any] = model.labels
         if all(re.fullmatch(r"-?[1-9]\d*|0", label) for label in values):
             values = [int(label) for label in values]
         elif set(values) <= {"True", "False"}:
             values = [label == "True" for label in values]
-        estimator.classes_, order = np.unique(values, return_index=True)
-        estimator._texts = [model.labels[i] for i in order]
+        estimator.classes_, indices = np.unique(values, return_index=True)
+        estimator._texts = [model.labels[i] for i in indices]
     estimator.model_, estimator.report_, estimator.column_kinds_ = model, {}, model.kinds
     columns = model.space["columns"] if model.space else model.kinds or ()
     width = model.kernel["params"]["Rows"] if model.is_precomputed else model.meta["d"]
@@ -796,11 +810,12 @@ def load(path: str | os.PathLike[str] | Model) -> KernelRidge | KernelRidgeClass
     return estimator
 
 
-#: Texts that the program reads as booleans or missing values.
-_MEANT = {"true", "false", "na", "n", "nan", "nat", "none", "null", "missing", "inf", "infinity"}
+#: Texts that the program reads as booleans, missing values or infinities.
+_SPECIAL_TEXTS = {"true", "false", "na", "n", "nan", "nat", "none", "null", "missing", "inf", "infinity"}
 
 
-def _require(y: Any, estimator: Any) -> None:
+def _require_targets(y: Any, estimator: Any) -> None:
+    """Raise ValueError if there are no targets."""
     if y is None:
         raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is "
                          "None.")

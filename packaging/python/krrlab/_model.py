@@ -1,4 +1,4 @@
-"""Predictions of a model file by NumPy, f(z) = mean + sum_i c_i k(x_i, z)."""
+"""Evaluates a model file by NumPy: f(z) = mean + sum_i c_i k(x_i, z)."""
 from __future__ import annotations
 
 import io
@@ -10,18 +10,18 @@ from typing import Any, Sequence
 
 import numpy as np
 
-#: Entries of a block of K(Z, X): 16 MB.
+#: Number of entries of a block of K(Z, X), which takes 16 MB. Larger blocks take more memory.
 BLOCK = 2_000_000
 
-#: Value of a kernel, relative to its largest one, below which a training point hardly changes a prediction.
+#: A training point hardly changes a prediction if the kernel is below this fraction of its largest value.
 NEGLIGIBLE = 1e-3
 
-#: Largest error of an exponent that distances by inner products may have.
+#: Largest rounding error that is tolerated in a kernel's exponent if distances come from inner products.
 ROUNDING = 1e-11
 
 
 class Model:
-    """A model file of ``krrlab fit``, held as bytes; the pickled form is the file.
+    """A model file of ``krrlab fit``, whose bytes it holds. A pickle contains the file.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Model:
     Attributes
     ----------
     meta : dict
-        What the file says of itself: kernel, lambda, labels, mean, scaling, columns and origin.
+        Description of the model in the file: kernel, lambda, labels, mean, scaling, columns and origin.
     c : ndarray of shape (n, t)
         The coefficients.
     x : ndarray or csr_matrix of shape (n, d)
@@ -56,7 +56,7 @@ class Model:
             shape = self.meta["n"], self.meta["d"]
             if "x" in file:
                 x = file["x"].astype(np.float64) * self.meta.get("unit", 1)
-                self.center = x.mean(0)  # distances do not change, and their rounding is smaller
+                self.center = x.mean(0)  # subtracting it keeps distances and reduces their rounding errors
             else:
                 from scipy.sparse import csr_matrix
                 x = csr_matrix((file["x_data"].astype(np.float64), file["x_indices"], file["x_indptr"]), shape)
@@ -96,42 +96,45 @@ class Model:
 
     @property
     def kinds(self) -> dict[str, str] | None:
-        """Names of the columns of the training file, with "words", "dates" or "numbers"; None if it had no names."""
+        """Kind of each column of the training file, "words", "dates" or "numbers", by name; None without names."""
         if self.space:
             return None if self.space.get("by_number") else dict.fromkeys(self.space["columns"], "numbers")
         names, kinds = list(self.meta.get("columns") or ()), {}
         while names:
-            name, used, kind = names[0], 1, "numbers"
+            name, width, kind = names[0], 1, "numbers"
             for coding in self.meta["origin"].get("categorical") or ():
-                ends = ["=" + v for v in coding["values"]] if "values" in coding else _date_names(coding["dates"])
-                base = names[0][:-len(ends[0])]
-                if names[:len(ends)] == [base + end for end in ends]:
-                    name, used, kind = base, len(ends), "words" if "values" in coding else "dates"
+                if "values" in coding:
+                    suffixes = ["=" + value for value in coding["values"]]
+                else:
+                    suffixes = _date_names(coding["dates"])
+                base_name = names[0][:-len(suffixes[0])]
+                if names[:len(suffixes)] == [base_name + suffix for suffix in suffixes]:
+                    name, width, kind = base_name, len(suffixes), "words" if "values" in coding else "dates"
                     break
             kinds[name] = kind
-            del names[:used]
+            del names[:width]
         return kinds or None
 
     @property
     def space(self) -> dict[str, Any] | None:
-        """Columns of the training file that are coordinates, and their projection; None for other features."""
+        """Columns of the training file that are coordinates, and their projection; None without coordinates."""
         return self.meta["origin"].get("space")
 
     @property
     def is_precomputed(self) -> bool:
-        """Whether features are values of the kernel."""
+        """Whether the features are values of the kernel."""
         return self.kernel["name"] == "precomputed"
 
     @property
     def is_supported(self) -> bool:
-        """Whether NumPy can predict: the kernel is built in."""
+        """Whether ``decision`` supports the kernel, which must be built in."""
         return self.kernel["name"] in ("gaussian", "laplacian", "matern32", "matern52", "polynomial", "precomputed")
 
     def features(self, table: Any) -> Any:
         """Return the features of a Table before scaling: an array or a CSR matrix.
 
-        The result is None for words other than those of the fit, and for dates in other forms than 2024-12-31 23:59:59,
-        which only the program codes. It is also None for coordinates, which only the program projects.
+        The result is None if only the program can code the features: for words that are not in the fit, for dates in
+        other forms than 2024-12-31 23:59:59, and for coordinates, which have to be projected.
         """
         if self.space:
             return None
@@ -162,34 +165,35 @@ class Model:
         array, in which NaN is a missing value, or a CSR matrix. The result is None if inner products are not accurate
         enough, for points far apart in terms of sigma.
         """
-        rows = max(1, BLOCK // len(self.c))
-        blocks, far = [], 0
-        for i in range(0, z.shape[0], rows):
-            k = self._kernel(self._scaled(z[i:i + rows]))
+        block_rows = max(1, BLOCK // len(self.c))
+        blocks, far_count = [], 0
+        for i in range(0, z.shape[0], block_rows):
+            k = self._kernel(self._scaled(z[i:i + block_rows]))
             if k is None:
                 return None
             if not self.is_precomputed and self.kernel["name"] != "polynomial":
-                far += int((k < NEGLIGIBLE).all(1).sum())
+                far_count += int((k < NEGLIGIBLE).all(1).sum())
             blocks.append(k @ self.c)
-        f = np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0) - self.meta.get("threshold", 0.0)
-        return f, far
+        values = np.concatenate(blocks) + np.asarray(self.meta.get("mean") or 0.0) - self.meta.get("threshold", 0.0)
+        return values, far_count
 
     def _scaled(self, z: Any) -> Any:
-        by = self.meta.get("scaling") or {}
-        if hasattr(z, "tocsr") and (by.get("scale") or self.center is not None):
+        """Return the rows of z after imputation and scaling."""
+        scaling = self.meta.get("scaling") or {}
+        if hasattr(z, "tocsr") and (scaling.get("scale") or self.center is not None):
             z = z.toarray()
-        if by.get("fill") is not None:
-            z = np.where(np.isnan(z), by["fill"], z)
-        if by.get("shift") is not None:
-            z = z - by["shift"]
-        if by.get("scale") is not None:
-            z = z * by["scale"]
-        if by.get("matrix") is not None:
-            z = z @ np.reshape(by["matrix"], (z.shape[1], -1)).T
+        if scaling.get("fill") is not None:
+            z = np.where(np.isnan(z), scaling["fill"], z)
+        if scaling.get("shift") is not None:
+            z = z - scaling["shift"]
+        if scaling.get("scale") is not None:
+            z = z * scaling["scale"]
+        if scaling.get("matrix") is not None:
+            z = z @ np.reshape(scaling["matrix"], (z.shape[1], -1)).T
         return z
 
     def _kernel(self, z: Any) -> np.ndarray | None:
-        """K(z, x), from inner products except for the Laplacian kernel."""
+        """Return K(z, x), or None if inner products are not accurate enough."""
         name, sigma = self.kernel["name"], self.kernel.get("sigma", 1.0)
         if self.is_precomputed:  # x has the rows of K that were not held out
             return z[:, self.x.ravel().astype(int)]
@@ -216,7 +220,7 @@ class Model:
         return self._values(u)
 
     def _values(self, u: np.ndarray) -> np.ndarray:
-        """Values of the kernel at squared distances, or at l1 distances for the Laplacian kernel. Overwrites ``u``."""
+        """Return values of the kernel, and overwrite ``u``: squared distances, or l1 distances for the Laplacian."""
         name, sigma = self.kernel["name"], self.kernel.get("sigma", 1.0)
         if name == "laplacian":
             return np.exp(u / -sigma)
@@ -229,48 +233,53 @@ class Model:
 
 
 def _words(column: np.ndarray, values: Sequence[str]) -> np.ndarray | None:
-    """One feature for each value."""
-    place = {v: j for j, v in enumerate(values)}
-    codes = np.array([place.get(v, -1) for v in column])
-    return np.eye(len(place))[codes] if (codes >= 0).all() else None
+    """Return one indicator feature for each of ``values``, or None if the column has other values."""
+    index_of = {value: j for j, value in enumerate(values)}
+    codes = np.array([index_of.get(value, -1) for value in column])
+    return np.eye(len(index_of))[codes] if (codes >= 0).all() else None
 
 
 def _dates(column: np.ndarray, coding: dict[str, Any]) -> np.ndarray | None:
-    """Days since the first one, and the sines and cosines of the time of day, the weekday and the day of the year."""
-    if coding.get("form") != "date" or coding.get("zone") or not all(_ISO.fullmatch(v) for v in column):
+    """Return the features of a column of dates, or None if NumPy cannot read them.
+
+    The features are the days since the first date, and sines and cosines of the time of day, the weekday and the day
+    of the year.
+    """
+    if coding.get("form") != "date" or coding.get("zone") or not all(_ISO.fullmatch(value) for value in column):
         return None
     times = np.array(column, dtype="datetime64[us]")
     day, year = times.astype("datetime64[D]"), times.astype("datetime64[Y]")
-    gap = np.isnat(times)
+    is_missing = np.isnat(times)
 
     def days(span: np.ndarray) -> np.ndarray:
-        return np.where(gap, np.nan, span.astype("timedelta64[us]").astype(np.int64) / 86_400e6)
+        return np.where(is_missing, np.nan, span.astype("timedelta64[us]").astype(np.int64) / 86_400e6)
 
     cycles = [days(times - day)] if coding.get("times") else []
     cycles += [(days(day - np.datetime64(0, "D")) + 3) / 7, days(times - year) / 365.25]
-    angles = [f(2 * np.pi * cycle) for cycle in cycles for f in (np.sin, np.cos)]
+    angles = [function(2 * np.pi * cycle) for cycle in cycles for function in (np.sin, np.cos)]
     return np.column_stack([days(times - np.datetime64(coding["first"])), *angles])
 
 
 def _date_names(coding: dict[str, Any]) -> list[str]:
-    """What the names of the features of a column of dates end with."""
+    """Return the suffixes of the names of the features of a column of dates."""
     hours = [" hour sin", " hour cos"]
     if coding.get("form") == "time":
         return hours
     return [" days", *(hours if coding.get("times") else ()), " weekday sin", " weekday cos", " year sin", " year cos"]
 
 
-#: Dates that NumPy reads as the program does, and missing ones.
+#: Matches dates that NumPy and the program read in the same way, and the empty text of a missing date.
 _ISO = re.compile(r"|\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?)?")
 
 
 def _norms(x: Any) -> np.ndarray:
-    """Squared norms of the rows."""
+    """Return the squared norms of the rows."""
     if hasattr(x, "tocsr"):
         return np.asarray(x.multiply(x).sum(1)).ravel()
     return np.einsum("ij,ij->i", x, x)
 
 
 def _product(z: Any, x: Any) -> np.ndarray:
+    """Return z @ x.T as an array."""
     k = z @ x.T
     return k.toarray() if hasattr(k, "tocsr") else np.asarray(k)

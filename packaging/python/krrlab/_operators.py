@@ -1,4 +1,4 @@
-"""Linear operators that the program computes, and judgments of preconditioners."""
+"""Linear operators that the program computes, and measures of the quality of preconditioners."""
 from __future__ import annotations
 
 import contextlib
@@ -18,6 +18,7 @@ import numpy as np
 
 from . import _data, _program
 
+#: Problems with operators that still exist, by their points and options.
 _problems: "weakref.WeakValueDictionary[Any, _Problem]" = weakref.WeakValueDictionary()
 
 
@@ -34,15 +35,16 @@ class _Problem:
         self.lock, self.process, self.owner = threading.Lock(), None, 0
 
     def _start(self) -> None:
+        """Start the program with the points of the problem, and wait until it has read them."""
         with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
-            file, where = self.x.write(folder, [np.arange(self.n, dtype=float)])  # the targets are not used
-            self.error = open(os.path.join(folder, "error"), "w+")  # it is read after the folder is gone
-            self.command = ["operators", *_program.flags(**{**where, **self.options}, train=file)]
+            file, file_flags = self.x.write(folder, [np.arange(self.n, dtype=float)])  # the targets are not used
+            self.error = open(os.path.join(folder, "error"), "w+")  # can be read after the folder was removed
+            self.command = ["operators", *_program.flags(**{**file_flags, **self.options}, train=file)]
             self.process = subprocess.Popen([_program.program(), *self.command], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=self.error, start_new_session=True)
             self.owner, self.file = os.getpid(), file
             weakref.finalize(self, _end, self.process, self.error, self.owner)
-            self._ask("solve none", np.zeros((self.n, 1)))  # then the files are read
+            self._ask("solve none", np.zeros((self.n, 1)))  # returns after the program has read the files
 
     def ask(self, request: str, v: np.ndarray) -> np.ndarray:
         """Send a request with an array of n rows, and return the array of the answer."""
@@ -52,13 +54,14 @@ class _Problem:
             return self._ask(request, v)
 
     def _ask(self, request: str, v: np.ndarray) -> np.ndarray:
+        """Like ``ask``, for a caller that holds the lock, while the process is running."""
         try:
             _send(self.process.stdin, request, v)
             answer, text = _words(self.process.stdout)
             if answer == "answer":
                 return _receive(self.process.stdout)
-        except BaseException as e:
-            if not isinstance(e, BrokenPipeError):
+        except BaseException as error:
+            if not isinstance(error, BrokenPipeError):
                 self._end()
                 raise
             answer = ""
@@ -70,11 +73,13 @@ class _Problem:
         raise ValueError(_program.readable(text, self.command, self.file))
 
     def _end(self) -> None:
+        """End the process; the next request starts another one."""
         _end(self.process, self.error, self.owner)
         self.process = None
 
 
 def _end(process: Any, error: Any, owner: int) -> None:
+    """Kill the process and close its streams, unless this Python process is a fork of its owner."""
     if owner == os.getpid():
         process.kill()
         process.wait()
@@ -87,6 +92,7 @@ def _end(process: Any, error: Any, owner: int) -> None:
 
 
 def _send(stream: Any, line: str, array: np.ndarray | None = None) -> None:
+    """Write a line and, if it is given, an array in the format of NumPy."""
     stream.write(line.encode() + b"\n")
     if array is not None:
         array = np.ascontiguousarray(array, dtype=np.float64)
@@ -102,6 +108,7 @@ def _words(stream: Any) -> tuple[str, str]:
 
 
 def _receive(stream: Any) -> np.ndarray:
+    """Read an array in the format of NumPy."""
     np.lib.format.read_magic(stream)
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     size = dtype.itemsize * int(np.prod(shape))
@@ -112,15 +119,16 @@ def _receive(stream: Any) -> np.ndarray:
 
 
 def _points(X: Any) -> _data.Table:
-    """Check X, which is not scaled."""
-    x = _data.table(X, "krrlab")
-    if x.is_mixed:
-        raise ValueError(f"the columns {[n for n, k in x.kinds.items() if k != 'numbers']} are no numbers")
-    return _data.Table(x.values)
+    """Check X and return it as a Table of numbers without names. The points are not scaled."""
+    points = _data.table(X, "krrlab")
+    if points.is_mixed:
+        columns = [name for name, kind in points.kinds.items() if kind != "numbers"]
+        raise ValueError(f"the columns {columns} are no numbers")
+    return _data.Table(points.values)
 
 
 def _kernel(text: str) -> str:
-    """Return a kernel with its parameters by its name in the program."""
+    """Return the text of a kernel with the name that the program uses instead of that of scikit-learn."""
     name, blank, parameters = text.partition(" ") if isinstance(text, str) else (None, "", "")
     if not name:
         raise ValueError(f"kernel == {text!r}, must be a str such as 'gaussian sigma=1.5'")
@@ -129,19 +137,21 @@ def _kernel(text: str) -> str:
 
 
 def _problem(X: Any, kernel: str, lam: float, options: dict[str, Any]) -> _Problem:
-    x = _points(X)
+    """Return the existing problem with equal points and options, or a new one."""
+    points = _points(X)
     settings = {"kernel": _kernel(kernel), "lambda": lam, "scale": "none", "task": "regression", "storage": "float64",
                 **options}
-    parts = [x.values.data, x.values.indices, x.values.indptr] if x.is_sparse else [x.values]
-    digests = [hashlib.blake2b(np.ascontiguousarray(part)).digest() for part in parts]
-    key = (x.values.shape, json.dumps(settings, sort_keys=True, default=str), *digests)
+    arrays = [points.values.data, points.values.indices, points.values.indptr] if points.is_sparse else [points.values]
+    digests = [hashlib.blake2b(np.ascontiguousarray(array)).digest() for array in arrays]
+    key = (points.values.shape, json.dumps(settings, sort_keys=True, default=str), *digests)
     problem = _problems.get(key)
     if problem is None:
-        problem = _problems[key] = _Problem(x, settings)
+        problem = _problems[key] = _Problem(points, settings)
     return problem
 
 
 def _operator(problem: _Problem, multiply: Any) -> Any:
+    """Return a symmetric LinearOperator of SciPy that multiplies arrays of shape (n, k) by ``multiply``."""
     from scipy.sparse.linalg import LinearOperator
 
     def matvec(v: np.ndarray) -> np.ndarray:
@@ -173,7 +183,8 @@ def gram(X: Any, kernel: str, lam: float, **options: Any) -> Any:
     Returns
     -------
     scipy.sparse.linalg.LinearOperator of shape (n, n)
-        A process of the program computes it. Operators of equal X, kernel, lam and options share the process and K.
+        A process of the program computes the products. Operators with equal X, kernel, lam and options share the
+        process and K.
     """
     problem = _problem(X, kernel, lam, options)
     problem.ask("product", np.zeros((problem.n, 1)))
@@ -201,7 +212,8 @@ def preconditioner(X: Any, kernel: str, lam: float, kind: str = "vecchia", **opt
     return _operator(problem, lambda v: problem.ask(f"solve {kind}", v))
 
 
-#: Between the program, which starts a process for M, and this one, which has M: both directions of a socket.
+#: Code of the process that the program starts for a preconditioner M of this Python process. It forwards the bytes of
+#: both directions between its standard streams and a socket of this process.
 _RELAY = """
 import socket, sys, threading
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
@@ -215,13 +227,14 @@ while data := sys.stdin.buffer.read1(1 << 16):
 
 
 class _Host:
-    """Serves linear operators of this process to the program, as its protocol for preconditioners wants them."""
+    """Serves linear operators of this Python process to the program by its protocol for preconditioners."""
 
     def __init__(self, folder: str):
-        self.folder, self.listeners, self.errors = folder, [], {}  # the first error of each operator
+        self.folder, self.listeners = folder, []
+        self.errors: dict[int, Exception] = {}  # first error of each operator, by number
 
     def command(self, operator: Any) -> str:
-        """Return the text of a preconditioner that asks ``operator``."""
+        """Return the text of a preconditioner for the program that applies ``operator``."""
         path = os.path.join(self.folder, f"m{len(self.listeners)}")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
@@ -231,14 +244,16 @@ class _Host:
         return "process:" + shlex.join([sys.executable, "-S", "-c", _RELAY, path])
 
     def _accept(self, listener: socket.socket, operator: Any, number: int) -> None:
+        """Serve each connection to the listener in a thread, until the listener is closed."""
         while True:
             try:
                 connection, _ = listener.accept()
             except OSError:
-                return  # it is closed
+                return  # the listener is closed
             threading.Thread(target=self._serve, args=(connection, operator, number), daemon=True).start()
 
     def _serve(self, connection: socket.socket, operator: Any, number: int) -> None:
+        """Answer the requests of a connection until it ends."""
         with connection, connection.makefile("rwb") as stream:
             try:
                 _words(stream)
@@ -264,6 +279,7 @@ class _Host:
                 _send(stream, f"error {type(e).__name__}: {e}".replace("\n", " "))
 
     def close(self) -> None:
+        """Close all listeners."""
         for listener in self.listeners:
             with contextlib.suppress(OSError):  # some systems do not shut down a socket that listens
                 listener.shutdown(socket.SHUT_RDWR)
@@ -272,19 +288,20 @@ class _Host:
 
 def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[str, Any],
             precond: Any) -> tuple[dict[str, Any], dict[int, Exception]]:
-    """Run a stage and return its report, and the errors of the operators of Python, by number.
+    """Run a stage of the program and return its report, and the errors of operators of Python, by number.
 
-    precond(host, rows) is the list of the flags of preconditioners.
+    ``precond(host, rows)`` returns the flags for the preconditioners, which ``host`` serves. Targets are random if y is
+    None.
     """
-    x = _points(X)
-    rows = x.values.shape[0]
-    v = np.random.default_rng(0).standard_normal(rows) if y is None else _data.vector(y, "y", rows).astype(float)
+    points = _points(X)
+    rows = points.values.shape[0]
+    targets = np.random.default_rng(0).standard_normal(rows) if y is None else _data.vector(y, "y", rows).astype(float)
     with tempfile.TemporaryDirectory(prefix="krrlab-") as folder:
-        file, where = x.write(folder, list(v.reshape(rows, -1).T))
+        file, file_flags = points.write(folder, list(targets.reshape(rows, -1).T))
         report = os.path.join(folder, "report.json")
         host = _Host(folder)
         try:
-            flags = {**where, "kernel": _kernel(kernel), "lambda": lam, "scale": "none", "center": "no",
+            flags = {**file_flags, "kernel": _kernel(kernel), "lambda": lam, "scale": "none", "center": "no",
                      "task": "regression", **options, "train": file, "json": report}
             _program.run([stage, *_program.flags(**flags), *precond(host, rows)], file)
         except ValueError as e:
@@ -295,7 +312,7 @@ def _report(stage: str, X: Any, y: Any, kernel: str, lam: float, options: dict[s
 
 
 def _check_operator(name: str, operator: Any, rows: int) -> None:
-    """Refuse what is no operator M⁻¹ for vectors of length ``rows``."""
+    """Raise TypeError or ValueError if ``operator`` is not an operator M⁻¹ for vectors of length ``rows``."""
     if not hasattr(operator, "__matmul__"):
         raise TypeError(f"{name} == {operator!r}, must multiply arrays by @, such as a "
                         "scipy.sparse.linalg.LinearOperator")
@@ -334,22 +351,23 @@ def compare(X: Any, y: Any, kernel: str, lam: float, preconditioners: Mapping[st
     kinds = [kinds] if isinstance(kinds, str) else kinds
 
     def with_all(host: _Host, rows: int) -> list[str]:
-        for name, m in (preconditioners or {}).items():
-            _check_operator(f"preconditioners[{name!r}]", m, rows)
-        mine = [f"name=python-{i} {host.command(m)}" for i, m in enumerate((preconditioners or {}).values())]
-        return [f"--with={text}" for text in [*mine, *kinds]]
+        for name, operator in (preconditioners or {}).items():
+            _check_operator(f"preconditioners[{name!r}]", operator, rows)
+        own_texts = [f"name=python-{i} {host.command(operator)}"
+                     for i, operator in enumerate((preconditioners or {}).values())]
+        return [f"--with={text}" for text in [*own_texts, *kinds]]
 
     report, errors = _report("compare", X, y, kernel, lam, options, with_all)
     names = {f"python-{i}": name for i, name in enumerate(preconditioners or {})}
-    why = {f"python-{i}": f"{type(e).__name__}: {e}" for i, e in errors.items()}
+    error_texts = {f"python-{i}": f"{type(error).__name__}: {error}" for i, error in errors.items()}
     rows = []
-    for r in report["rows"]:
-        low, high = _interval(r.get("kappa"))
-        rows.append({"name": names.get(r["preconditioner"], r["preconditioner"]), "draw": r["draw"],
-                     "iterations": r.get("iterations"), "kappa_low": low, "kappa_high": high,
-                     **{key: r.get(key) for key in ("build_seconds", "solve_seconds", "bytes")},
-                     "status": "failed" if r.get("why") else r.get("status"),
-                     "why": why.get(r["preconditioner"], r.get("why", ""))})
+    for entry in report["rows"]:
+        low, high = _interval(entry.get("kappa"))
+        rows.append({"name": names.get(entry["preconditioner"], entry["preconditioner"]), "draw": entry["draw"],
+                     "iterations": entry.get("iterations"), "kappa_low": low, "kappa_high": high,
+                     **{key: entry.get(key) for key in ("build_seconds", "solve_seconds", "bytes")},
+                     "status": "failed" if entry.get("why") else entry.get("status"),
+                     "why": error_texts.get(entry["preconditioner"], entry.get("why", ""))})
     try:
         import pandas
     except ImportError:

@@ -1,4 +1,4 @@
-"""The program krrlab: where it is, how it is run, and what its errors say to a user of Python."""
+"""Finds and runs the program krrlab, and rewrites its messages for users of Python."""
 from __future__ import annotations
 
 import json
@@ -15,14 +15,14 @@ from typing import Any, Sequence
 
 import numpy as np
 
-NOT_CONVERGED = 3  # exit status of a fit that missed its tolerance; the results are written
+NOT_CONVERGED = 3  # exit status of a fit that missed its tolerance but wrote its results
 
-#: Flags of the program whose parameter in Python has another name than the flag with _ for -.
+#: Python parameters for the flags whose parameter is not the flag with _ instead of -.
 PARAMETERS = {"lambda": "lam", "seed": "random_state", "weights": "sample_weight", "target": "y",
               "drop": "X.drop(columns=...)", "class-weights": "class_weight", "interval": "predict_interval",
               "holdout": "options={'holdout': 0.2}", "calibrate": "options={'calibrate': 'loo'}"}
 
-#: What a message says to a user of the program or of Go, and what it says in Python.
+#: Patterns of phrases in messages of the program, each with its replacement for users of Python.
 _PHRASES = [
     (r"^krrlab: |\(see krrlab.*?--help\)", ""), (r"^note:? +", "note: "),
     (r"^(?:interval|model|process|gram|pcg|leaveout): ", ""), (r"--kernel: kernel: ", "kernel: "),
@@ -43,7 +43,7 @@ _PHRASES = [
 
 
 class ConvergenceWarning(UserWarning):
-    """A solve missed its tolerance. With scikit-learn installed, its class of this name is used."""
+    """A solve missed its tolerance. If scikit-learn is installed, its class of this name replaces this one."""
 
 
 try:
@@ -53,9 +53,12 @@ except ImportError:
 
 
 def program() -> str:
-    """Return the path of the program: ``$KRRLAB``, else the one in the wheel, else the one in the path."""
-    inside = Path(__file__).with_name("bin") / "krrlab"
-    found = os.environ.get("KRRLAB") or (str(inside) if inside.exists() else shutil.which("krrlab"))
+    """Return the path of the program: ``$KRRLAB``, else the program in the wheel, else the one in ``$PATH``.
+
+    Raise FileNotFoundError if there is none.
+    """
+    bundled = Path(__file__).with_name("bin") / "krrlab"
+    found = os.environ.get("KRRLAB") or (str(bundled) if bundled.exists() else shutil.which("krrlab"))
     if found and not os.path.isfile(found):
         raise FileNotFoundError(f"the environment variable KRRLAB names no file: {found!r}")
     if not found:
@@ -65,38 +68,40 @@ def program() -> str:
 
 
 def flags(**options: Any) -> list[str]:
-    """Return options as flags; None leaves a flag out, and lists of names are quoted as in CSV."""
-    words = []
+    """Return options as flags. An option that is None is omitted. Lists of names are quoted as in CSV."""
+    arguments = []
     for name, value in options.items():
         if value is None:
             continue
         if isinstance(value, bool):
             value = str(value).lower()
         elif not isinstance(value, str) and np.ndim(value):
-            value = ",".join('"' + str(v).replace('"', '""') + '"' if re.search('[",\n]', str(v)) else str(v)
-                             for v in value)
-        words.append(f"--{name.replace('_', '-')}={value}")
-    return words
+            value = ",".join('"' + str(item).replace('"', '""') + '"' if re.search('[",\n]', str(item)) else str(item)
+                             for item in value)
+        arguments.append(f"--{name.replace('_', '-')}={value}")
+    return arguments
 
 
 def run(command: Sequence[str], data: str = "") -> str:
-    """Run the program and return its notes, and what it says of intervals; NOT_CONVERGED is a ConvergenceWarning.
+    """Run the program and return its notes and its lines about intervals.
 
-    ``data`` is the file that the program reads. Messages say "the data" for it, parameters for flags, and rows counted
-    from 0 for lines. Any other exit status but 0 is a ValueError; the end by a signal is a ChildProcessError.
+    ``data`` is the file that the program reads. In messages, the file is replaced by "the data", flags by parameters,
+    and lines by rows that are counted from 0. The exit status NOT_CONVERGED causes a ConvergenceWarning. Any other
+    exit status except 0 raises ValueError, and the end by a signal raises ChildProcessError.
     """
-    done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True,
-                          encoding="utf-8", errors="replace")
-    if done.returncode not in (0, NOT_CONVERGED):
-        if done.returncode < 0:
-            raise ChildProcessError(f"the program krrlab was ended by {signal.Signals(-done.returncode).name}"
-                                    + (": was there too little memory?" if done.returncode == -signal.SIGKILL else ""))
-        raise ValueError(readable(done.stderr, [*command], data) or "krrlab failed without a message")
-    kept = [re.sub("^note +", "note: ", line) for line in done.stdout.splitlines(True)
-            if line.startswith(("note: ", "note ", "interval "))]
-    notes = done.stderr + "".join(kept)
+    result = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, capture_output=True,
+                            encoding="utf-8", errors="replace")
+    if result.returncode not in (0, NOT_CONVERGED):
+        if result.returncode < 0:
+            raise ChildProcessError(f"the program krrlab was ended by {signal.Signals(-result.returncode).name}"
+                                    + (": was there too little memory?" if result.returncode == -signal.SIGKILL
+                                       else ""))
+        raise ValueError(readable(result.stderr, [*command], data) or "krrlab failed without a message")
+    note_lines = [re.sub("^note +", "note: ", line) for line in result.stdout.splitlines(True)
+                  if line.startswith(("note: ", "note ", "interval "))]
+    notes = result.stderr + "".join(note_lines)
     notes = readable(notes, [*command], data)
-    if done.returncode == NOT_CONVERGED:
+    if result.returncode == NOT_CONVERGED:
         text = "\n".join(line for line in notes.splitlines() if not line.startswith(("note: ", "interval ")))
         warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
     return notes
@@ -111,9 +116,9 @@ def stack_level() -> int:
 
 
 def report(file: str) -> dict[str, Any]:
-    """Read a report, without the names of the files that were made for it."""
-    with open(file) as f:
-        content = json.load(f)
+    """Read a report of the program, and remove the names of temporary files from it."""
+    with open(file) as stream:
+        content = json.load(stream)
     for part in [content, *content.get("read", ())]:
         for key in ("source", "file", "dataset"):
             part.pop(key, None)
@@ -122,20 +127,20 @@ def report(file: str) -> dict[str, Any]:
 
 def readable(text: str, command: list[str], data: str = "") -> str:
     """Rewrite a message of the program in terms of a call in Python."""
-    first = 2 if data.endswith(".csv") else 1  # line of row 0
+    first_line = 2 if data.endswith(".csv") else 1  # line of row 0
     text = re.sub(r"^krrlab: ", "", text.strip(), flags=re.M)
     if data:
         text = text.replace(data, "the data").replace(os.path.basename(data), "the data")
         text = text.replace(os.path.join(os.path.dirname(data), "model.krr"), "the model")
-    text = re.sub(r", line (\d+)\b", lambda m: "" if int(m[1]) < first else m[0], text)
-    text = re.sub(r"\bline (\d+)", lambda m: f"row {int(m[1]) - first}", text)
+    text = re.sub(r", line (\d+)\b", lambda m: "" if int(m[1]) < first_line else m[0], text)
+    text = re.sub(r"\bline (\d+)", lambda m: f"row {int(m[1]) - first_line}", text)
     text, _, advice = text.partition("; say krrlab ")
-    words = shlex.split(advice)[len(command):]
-    if words:
-        values = [f"{parameter(flag[2:])}={value!r}" for flag, value in zip(words[::2], words[1::2])]
+    advised_flags = shlex.split(advice)[len(command):]
+    if advised_flags:
+        values = [f"{parameter(flag[2:])}={value!r}" for flag, value in zip(advised_flags[::2], advised_flags[1::2])]
         text += "; add " + ", ".join(values)
-    for theirs, ours in _PHRASES:
-        text = re.sub(theirs, ours, text, flags=re.M).strip()
+    for pattern, replacement in _PHRASES:
+        text = re.sub(pattern, replacement, text, flags=re.M).strip()
     return re.sub(r"--([a-z][a-z0-9-]+)", lambda m: parameter(m[1]), text)
 
 

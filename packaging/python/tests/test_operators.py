@@ -1,4 +1,4 @@
-"""Linear operators of the program beside NumPy, and preconditioners of Python in its comparisons."""
+"""Compares linear operators of the program with NumPy, and tests preconditioners of Python in comparisons."""
 import os
 import shlex
 import sys
@@ -11,19 +11,19 @@ from scipy.sparse.linalg import LinearOperator, cg
 from krrlab import _operators, compare, gram, preconditioner, quality
 
 LONG = os.environ.get("KRRLAB_LONG", "") != ""
-r = np.random.default_rng(5)
+rng = np.random.default_rng(5)
 n, lam, kernel = 300, 0.01, "gaussian sigma=1.5"
-X = r.normal(size=(n, 3))
-y = np.sin(X[:, 0]) + 0.1 * r.normal(size=n)
+X = rng.normal(size=(n, 3))
+y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
 K = np.exp(-((X[:, None] - X) ** 2).sum(2) / (2 * 1.5 ** 2))
 
 
 class Landmarks:
-    """M = FFᵀ + lam I by Nyström, with landmarks of the first draw of NumPy: experiments/peers/nystrom_process.py."""
+    """The preconditioner M = FFᵀ + lam I by Nyström, with the landmarks of experiments/peers/nystrom_process.py."""
 
     def __init__(self, rank, seed):
-        at = np.random.default_rng(seed).choice(n, rank, replace=False)
-        C, W = K[:, at], K[np.ix_(at, at)]
+        landmarks = np.random.default_rng(seed).choice(n, rank, replace=False)
+        C, W = K[:, landmarks], K[np.ix_(landmarks, landmarks)]
         shift = 1e-10 * np.trace(W) - 2 * min(0, np.linalg.eigvalsh(W)[0])
         self.F = np.linalg.solve(np.linalg.cholesky(W + shift * np.eye(rank)), C.T).T
         self.inner = np.linalg.inv(self.F.T @ self.F + lam * np.eye(rank))
@@ -37,7 +37,7 @@ class Landmarks:
 
 class Operators(unittest.TestCase):
     def test_gram(self):
-        A, V = gram(X, kernel, lam), r.normal(size=(n, 4))
+        A, V = gram(X, kernel, lam), rng.normal(size=(n, 4))
         np.testing.assert_allclose(A @ V, K @ V + lam * V, atol=1e-11)
         np.testing.assert_allclose(A @ V[:, 0], A.T @ V[:, 0])
         np.testing.assert_allclose(A @ V[:, :1], (A @ V)[:, :1], atol=1e-11)
@@ -47,16 +47,16 @@ class Operators(unittest.TestCase):
         self.assertEqual((A @ V[:, :0]).shape, (n, 0))
 
     def test_cg(self):
-        """SciPy's iteration with our operators takes as many iterations as ours."""
+        """SciPy's cg with operators of the program takes as many iterations as the program, within one."""
         for kind in ("vecchia", "nystrom features=40")[:2 if LONG else 1]:
             A, M = gram(X, kernel, lam), preconditioner(X, kernel, lam, kind)
             self.assertEqual(len({id(p) for p in _operators._problems.values()}), 1)  # one process
-            steps = []
-            x, failed = cg(A, y, tol=1e-8, atol=0, M=M, callback=steps.append)
+            iterates = []
+            x, failed = cg(A, y, tol=1e-8, atol=0, M=M, callback=iterates.append)
             self.assertEqual(failed, 0)
             np.testing.assert_allclose(K @ x + lam * x, y, atol=1e-6)
             ours = quality(X, kernel, lam, kind, y=y, tol=1e-8, steps=5).report["iterations"]
-            self.assertLessEqual(abs(len(steps) - ours), 1, (kind, len(steps), ours))
+            self.assertLessEqual(abs(len(iterates) - ours), 1, (kind, len(iterates), ours))
 
     def test_symmetric(self):
         M = preconditioner(X, kernel, lam, "rpcholesky features=30") @ np.eye(n)
@@ -64,7 +64,7 @@ class Operators(unittest.TestCase):
         self.assertGreater(np.linalg.eigvalsh(M)[0], 0)
 
     def test_restart(self):
-        """A process that is gone, or was interrupted, is replaced; with the last operator it ends."""
+        """A process that has ended is replaced. The process ends with its last operator."""
         A, v = gram(X, kernel, lam), np.ones(n)
         want, problem = A @ v, next(iter(_operators._problems.values()))
         problem.process.kill()
@@ -97,10 +97,11 @@ class Operators(unittest.TestCase):
             self.assertNotRegex(str(caught.exception), r"--[a-z]|/tmp|npz")
 
     def test_compare(self):
-        """A preconditioner of Python has the numbers that it has as a process of its own."""
+        """A preconditioner of Python has the same iterations and intervals as in its own process."""
         script = os.path.join(os.path.dirname(__file__), "../../../experiments/peers/nystrom_process.py")
         table = compare(X, y, kernel, lam, {"my landmarks": Landmarks(40, 1)}, seed=1, width=0.01, to=1e-8,
-                        storage="float64", kinds=["process:" + shlex.join([sys.executable, os.path.abspath(script), "40"])])
+                        storage="float64", kinds=["process:" + shlex.join([sys.executable, os.path.abspath(script),
+                                                                           "40"])])
         none, mine, theirs = table.to_dict("records")
         self.assertEqual([none["name"], mine["name"], mine["why"]], ["none", "my landmarks", ""])
         self.assertEqual(mine["iterations"], theirs["iterations"])
@@ -113,7 +114,7 @@ class Operators(unittest.TestCase):
         self.assertTrue(mine["kappa_low"] * (1 - 1e-6) <= kappa <= mine["kappa_high"], (mine, kappa))
 
     def test_failures(self):
-        """A preconditioner that fails has its error in its row; what is no operator is refused before the run."""
+        """The row of a preconditioner that fails has its error. Other objects are refused before the run."""
         class Short:
             def __matmul__(self, R):
                 return R[:5]
@@ -141,10 +142,10 @@ class Operators(unittest.TestCase):
             compare(X, y, kernel, lam, {"w": np.eye(5)})
 
     def test_quality(self):
-        q = quality(X, kernel, lam, LinearOperator((n, n), matvec=lambda v: v, matmat=lambda v: v), steps=n)
-        self.assertEqual(q.high, np.inf)  # it cannot draw
+        interval = quality(X, kernel, lam, LinearOperator((n, n), matvec=lambda v: v, matmat=lambda v: v), steps=n)
+        self.assertEqual(interval.high, np.inf)  # it cannot draw
         values = np.linalg.eigvalsh(K + lam * np.eye(n))
-        self.assertLessEqual(q.low, values[-1] / values[0] * (1 + 1e-9))
+        self.assertLessEqual(interval.low, values[-1] / values[0] * (1 + 1e-9))
 
         class Broken:
             def __matmul__(self, R):

@@ -1,4 +1,4 @@
-"""The wheel: the same bytes twice, every file with its digest, and it works where only NumPy is."""
+"""Tests of the wheel: equal bytes in two builds, a digest for every file, and use with NumPy alone."""
 import base64
 import csv
 import hashlib
@@ -35,9 +35,11 @@ assert [row["name"] for row in rows] == ["none", "nystrom"], rows
 
 class Wheel(unittest.TestCase):
     def test_version(self):
-        for version, want in [("v1.2.0", "1.2.0"), ("v1.2.0-rc1", "1.2.0rc1"), ("v1.2.0-3-gabc", "1.2.0.post3+gabc"),
-                              ("v1.2.0-dirty", "1.2.0+dirty"), ("devel-24fa3cc1-dirty", "0.dev0+devel.24fa3cc1.dirty")]:
-            self.assertEqual(backend.python_version(version), want)
+        for version, expected in [("v1.2.0", "1.2.0"), ("v1.2.0-rc1", "1.2.0rc1"),
+                                  ("v1.2.0-3-gabc", "1.2.0.post3+gabc"),
+                                  ("v1.2.0-dirty", "1.2.0+dirty"), ("devel-24fa3cc1-dirty",
+                                                                    "0.dev0+devel.24fa3cc1.dirty")]:
+            self.assertEqual(backend.python_version(version), expected)
 
     def test_without_go(self):
         with unittest.mock.patch.dict(os.environ, {"PATH": ""}), tempfile.TemporaryDirectory() as folder:
@@ -49,23 +51,23 @@ class Wheel(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "program"  # calls the program under test
             program.write_text(f"#!/bin/sh\nexec '{os.environ['KRRLAB']}' \"$@\"\n")
-            wheels = [Path(folder) / str(k) for k in range(2)]
-            for k in range(2):
-                wheels[k].mkdir()
-                wheels[k] /= backend.write_wheel(wheels[k], program, "manylinux_2_17_x86_64", "v1.2.0")
+            wheels = [Path(folder) / str(index) for index in range(2)]
+            for index in range(2):
+                wheels[index].mkdir()
+                wheels[index] /= backend.write_wheel(wheels[index], program, "manylinux_2_17_x86_64", "v1.2.0")
             self.assertEqual(wheels[0].name, "krrlab-1.2.0-py3-none-manylinux_2_17_x86_64.whl")
             self.assertEqual(wheels[0].read_bytes(), wheels[1].read_bytes())
-            with zipfile.ZipFile(wheels[0]) as z:
-                rows = list(csv.reader(z.read("krrlab-1.2.0.dist-info/RECORD").decode().splitlines()))
-                self.assertEqual([row[0] for row in rows], z.namelist())
+            with zipfile.ZipFile(wheels[0]) as archive:
+                rows = list(csv.reader(archive.read("krrlab-1.2.0.dist-info/RECORD").decode().splitlines()))
+                self.assertEqual([row[0] for row in rows], archive.namelist())
                 for name, digest, size in rows[:-1]:
-                    data = z.read(name)
-                    want = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-                    self.assertEqual((digest, int(size)), ("sha256=" + want, len(data)))
-                self.assertTrue((z.getinfo("krrlab/bin/krrlab").external_attr >> 16) & stat.S_IXUSR)
+                    data = archive.read(name)
+                    expected = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+                    self.assertEqual((digest, int(size)), ("sha256=" + expected, len(data)))
+                self.assertTrue((archive.getinfo("krrlab/bin/krrlab").external_attr >> 16) & stat.S_IXUSR)
                 modules = {path.name for path in (HERE / "krrlab").glob("*.py")}
-                self.assertLessEqual({f"krrlab/{name}" for name in modules}, set(z.namelist()))
-                z.extractall(Path(folder) / "site")
+                self.assertLessEqual({f"krrlab/{name}" for name in modules}, set(archive.namelist()))
+                archive.extractall(Path(folder) / "site")
             (Path(folder) / "site/krrlab/bin/krrlab").chmod(0o755)
             env = {**os.environ, "PYTHONPATH": str(Path(folder) / "site")}
             del env["KRRLAB"]
@@ -74,15 +76,15 @@ class Wheel(unittest.TestCase):
                 self.install(folder, program, env)
 
     def install(self, folder, program, env):
-        """By pip, from the clone and from the wheel, without an index."""
-        done = subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", f"{folder}/venv"],
-                              capture_output=True, text=True)
-        if done.returncode:
-            self.skipTest("apt-get install python3-venv: " + done.stdout)
+        """Install with pip from the clone and from the wheel, without an index, and fit a model."""
+        result = subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", f"{folder}/venv"],
+                                capture_output=True, text=True)
+        if result.returncode:
+            self.skipTest("apt-get install python3-venv: " + result.stdout)
         del env["PYTHONPATH"]
         wheel = next(Path(folder).glob("0/*.whl"))
-        for what in str(HERE), str(wheel):
+        for source in str(HERE), str(wheel):
             subprocess.run([f"{folder}/venv/bin/pip", "install", "-q", "--no-index", "--force-reinstall",
-                            "--no-deps", what], check=True, env={**env, "KRRLAB_PROGRAM": str(program)})
+                            "--no-deps", source], check=True, env={**env, "KRRLAB_PROGRAM": str(program)})
             subprocess.run([f"{folder}/venv/bin/python", "-c", FIT], check=True, env=env, cwd=folder)
         subprocess.run([f"{folder}/venv/bin/krrlab", "version"], check=True, env=env)
