@@ -38,7 +38,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Dim() < 1 {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
-	p := &problem{data: train, train: train, comm: comm.OrAlone(cfg.Comm), running: make(chan struct{}, 1)}
+	p := &problem{data: train, train: train, running: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
 	if train.Task == datasets.Classification {
 		p.coding = datasets.Coding{Labels: train.Labels}
@@ -122,11 +122,14 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 	}
 	l.requested.solver, l.requested.precond, l.requested.stop = cfg.Solver, cfg.Precond, cfg.Stop
 	n, _, t := l.Dims()
+	l.planChoices = cfg.planChoices(n)
 	var err error
 	if l.cfg, err = cfg.withDefaults(n, t, p.defaultTol()); err != nil {
 		return nil, err
 	}
-	l.planChoices = cfg.planChoices(n)
+	if p.comm == nil { // for the first lab of the problem; With cannot change ranks
+		p.comm = comm.OrAlone(l.cfg.Comm)
+	}
 	if l.planChoices != nil && l.planChoices.fixedRule &&
 		l.cfg.Solver != Direct { // the fixed rule already chose a method
 		l.planChoices = nil
@@ -162,13 +165,14 @@ func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 	if err := stage.CheckSize("λ", c.Lambda); err != nil {
 		return c, err
 	}
+	defaultPrecond := stage.DefaultKind(c.Kernel).Zero
 	if err := stage.CheckOptions(c.Precond); err != nil {
 		return c, fmt.Errorf("krrlab: %w", err)
 	}
 	auto, isAuto := c.Precond.(Auto)
 	if isAuto {
 		if c.Precond = nil; auto.S > 0 || auto.LambdaP > 0 {
-			c.Precond = stage.DefaultKind(c.Kernel).Zero
+			c.Precond = defaultPrecond
 		}
 	}
 	if c.openTol = c.openTol || c.Tol == 0; c.openTol {
@@ -194,7 +198,7 @@ func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or "+
 			"take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
-		c.Precond = stage.DefaultKind(c.Kernel).Zero
+		c.Precond = defaultPrecond
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}

@@ -180,11 +180,12 @@ func KindOf(p Preconditioner) (kind Kind, ok bool) {
 
 // CheckOptions returns an error if an option of a preconditioner of a registered kind has an invalid value.
 func CheckOptions(p Preconditioner) error {
-	if _, ok := KindOf(p); !ok || reflect.TypeOf(p).Kind() != reflect.Struct {
+	kind, ok := KindOf(p)
+	if !ok || reflect.TypeOf(p).Kind() != reflect.Struct {
 		return nil
 	}
 	if err := schema.Complete(schema.Copy(p)); err != nil {
-		return fmt.Errorf("the preconditioner %s: %w", NameOf(p), err)
+		return fmt.Errorf("the preconditioner %s: %w", strings.TrimSuffix(kind.Name, ":"), err)
 	}
 	return nil
 }
