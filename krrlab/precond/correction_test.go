@@ -25,12 +25,12 @@ func TestCorrection(t *testing.T) {
 		"flat":     func(int) (float64, float64) { return 0, 1 },
 	}
 	testkit.EachBLAS(t, func(t *testing.T) {
-		for kind, momentsOf := range columnDistributions {
+		for distribution, momentsOf := range columnDistributions {
 			for _, s := range []int{20, n} {
 				z, z64 := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
 				for i, x := range testkit.Normals(9, 2, n*s) {
-					mean, size := momentsOf(i % s)
-					z.Data[i] = float32(mean + size*x)
+					mean, deviation := momentsOf(i % s)
+					z.Data[i] = float32(mean + deviation*x)
 					z64.Set(i/s, i%s, float64(z.Data[i]))
 				}
 				frobeniusNorm := mat.Norm(z64, 2)
@@ -38,9 +38,9 @@ func TestCorrection(t *testing.T) {
 					lambdaP := frobeniusNorm * frobeniusNorm / ratio
 					for _, form := range append(forms, precond.AutoForm) {
 						w := buildForm(t, z, lambdaP, form)
-						bound := 1e-4
+						bound := 1e-4 // four digits
 						if w.Form() == precond.FormU {
-							bound = 1e-14 * ratio
+							bound = 1e-14 * ratio // errors without a correction are about 1e-15·tr ZᵀZ/λ_p
 						}
 						testkit.Equal(t, w.Corrects(), w.Form() != precond.FormU, form)
 						shorter := buildForm(t, z.Slice(0, n-5).(*points.Dense32), lambdaP, form)
@@ -53,8 +53,8 @@ func TestCorrection(t *testing.T) {
 						}
 						for name, m := range preconditioners {
 							if relative := quadraticError(t, m, z64, lambdaP); !(relative < bound) {
-								t.Errorf("%s, s = %d, tr ZᵀZ/λ_p = %.0e, %s: relative error %.2g of rᵀM⁻¹r", kind, s,
-									ratio, name, relative)
+								t.Errorf("%s, s = %d, tr ZᵀZ/λ_p = %.0e, %s: relative error %.2g of rᵀM⁻¹r",
+									distribution, s, ratio, name, relative)
 							}
 						}
 					}

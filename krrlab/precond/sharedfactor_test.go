@@ -21,11 +21,11 @@ func TestSharedInverse(t *testing.T) {
 	maxReplicatedOrder = 0
 	run := func(t *testing.T) {
 		for _, problem := range []struct {
-			n, s, t int
-			fast    bool
-			lambdaP float64
+			n, s, columns int
+			fast          bool
+			lambdaP       float64
 		}{{600, 900, 3, false, 0.3}, {1100, 1100, 12, true, 0.3}, {70, 5, 1, false, 1e-9}, {4096, 60, 2, true, 0.01}} {
-			z, r := randomFeatures(problem.n, problem.s), testkit.RandomMatrix(3, problem.n, problem.t)
+			z, r := randomFeatures(problem.n, problem.s), testkit.RandomMatrix(3, problem.n, problem.columns)
 			for i := range z.N { // repeated rows make New refuse float32 products (TestFastGramOnRanks)
 				if problem.n > 4000 {
 					copy(z.Row(i), cosineFeatures(1, problem.s).Row(0))
@@ -42,7 +42,7 @@ func TestSharedInverse(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					x := mat.NewDense(problem.n, problem.t, nil)
+					x := mat.NewDense(problem.n, problem.columns, nil)
 					factorBytes[c.Rank()] = w.Bytes() - 4*int64(rankRows.N*rankRows.D)
 					testkit.OK(t, w.SolveTo(t.Context(), x, r))
 					switch {

@@ -14,11 +14,13 @@ type Rates struct{ Read, Gemm32, Gemm64 float64 }
 
 // MeasureRates measures the rates. It takes about a second.
 func MeasureRates() Rates {
-	ctx, window := context.Background(), 400*time.Millisecond
+	// The buffer exceeds the caches, and the orders of the matrices are large enough for the full speed of the BLAS.
+	const bufferBytes, order32, order64 = 512 << 20, 2048, 1536
+	ctx, window := context.Background(), 400*time.Millisecond // time for each measurement
 	return Rates{
-		Read:   accel.ReadRate(ctx, 512<<20, window),
-		Gemm32: accel.GemmRate32(ctx, 2048, window),
-		Gemm64: accel.GemmRate64(ctx, 1536, window),
+		Read:   accel.ReadRate(ctx, bufferBytes, window),
+		Gemm32: accel.GemmRate32(ctx, order32, window),
+		Gemm64: accel.GemmRate64(ctx, order64, window),
 	}
 }
 
@@ -50,7 +52,7 @@ func BenchmarkFloor(b *testing.B, bytes, flops32, flops64 float64, call func() e
 
 // UseBLAS selects a library, or with nil the BLAS in Go, until the test ends. Then it selects the previous BLAS again.
 func UseBLAS(t testing.TB, lib *accel.Library) {
-	accel.CurrentBLAS() // chooses by KRRLAB_BLAS if nothing has chosen yet
+	accel.CurrentBLAS() // selects by KRRLAB_BLAS if no BLAS has been selected yet
 	previous := accel.UseLibrary(lib)
 	t.Cleanup(func() { accel.UseLibrary(previous) })
 }

@@ -32,25 +32,25 @@ func TestDoublingNests(t *testing.T) {
 		doubling := Doubling{dist, first}
 		for _, widths := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
 			s, total := widths[0], widths[1]
-			whole, left, right := matrix(doubling.Sample(d, total, g)), matrix(doubling.Part(d, 0, s, g)),
+			all, firstPart, secondPart := matrix(doubling.Sample(d, total, g)), matrix(doubling.Part(d, 0, s, g)),
 				matrix(doubling.Part(d, s, total, g))
 			for i := range n {
-				for j, v := range whole.Row(i) {
+				for j, v := range all.Row(i) {
 					var want float64
 					if j < s {
-						want = math.Sqrt(float64(s)/float64(total)) * float64(left.Row(i)[j])
+						want = math.Sqrt(float64(s)/float64(total)) * float64(firstPart.Row(i)[j])
 					} else {
-						want = math.Sqrt(float64(total-s)/float64(total)) * float64(right.Row(i)[j-s])
+						want = math.Sqrt(float64(total-s)/float64(total)) * float64(secondPart.Row(i)[j-s])
 					}
-					if math.Abs(float64(v)-want) > 1e-5 {
+					if math.Abs(float64(v)-want) > 1e-5 { // float32 rounding errors are below 1e-6
 						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", doubling, j, total, i, v,
 							want)
 					}
 				}
 			}
 		}
-		whole, undoubled := matrix(doubling.Sample(d, first, g)), matrix(dist.Sample(d, first, g))
-		if whole.Data[17] != undoubled.Data[17] {
+		doubled, undoubled := matrix(doubling.Sample(d, first, g)), matrix(dist.Sample(d, first, g))
+		if doubled.Data[17] != undoubled.Data[17] {
 			t.Errorf("%v: the first %d features are not a draw of %v", doubling, first, dist)
 		}
 	}
@@ -65,22 +65,22 @@ func TestDoublingMean(t *testing.T) {
 	doubling := Doubling{TensorSketch{k}, 8}
 	want := k.Eval(x.Data[:4], x.Data[4:])
 	varianceBound := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
-	var sum, sq float64
+	var sum, sumSquares float64
 	var w Workspace
 	z := make([]float64, 2*s)
 	for i := range uint64(draws) {
 		m := testkit.Must(doubling.Sample(4, s, rng.New(1).Sub("draw", i)))
 		m.MapTo(z, s, x, &w)
-		var v float64
+		var product float64
 		for j := range s {
-			v += z[j] * z[s+j]
+			product += z[j] * z[s+j]
 		}
-		sum += v
-		sq += (v - want) * (v - want)
+		sum += product
+		sumSquares += (product - want) * (product - want)
 	}
 	testkit.Near(t, sum/draws, want, 5*math.Sqrt(varianceBound/draws))
-	if v := sq / draws; v > 1.1*varianceBound {
-		t.Errorf("variance %g above the bound %g", v, varianceBound)
+	if variance := sumSquares / draws; variance > 1.1*varianceBound {
+		t.Errorf("variance %g above the bound %g", variance, varianceBound)
 	}
 }
 

@@ -130,7 +130,7 @@ func addInRankOrder(ctx context.Context, c comm.Comm, x []float64, add func()) e
 }
 
 // roundRow sets dst to src rounded to float32, subtracts the sum of squares of dst from residualDiag[k], and returns
-// the sum of squares of the rounding errors. k is an index in p.rows.
+// the sum of squares of the rounding errors. k is an index in b.rows.
 func (b *builder) roundRow(k int, dst []float32, src []float64) (errorSq float64) {
 	normSq, errorSq := round(dst, src)
 	b.residualDiag[k] -= normSq

@@ -70,20 +70,23 @@ func TestCondBound(t *testing.T) {
 // TestCondBoundMisuse checks that CondBound panics unless λ ≥ 0 and λ_p > 0, and is infinite for λ = 0.
 func TestCondBoundMisuse(t *testing.T) {
 	nan := math.NaN()
-	for _, c := range [][2]float64{{-1e-300, 1}, {nan, 1}, {1, 0}, {1, -1}, {1, nan}} {
-		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { (&lowrank.Factor{}).CondBound(c[0], c[1]) }})
+	for _, lambdas := range [][2]float64{{-1e-300, 1}, {nan, 1}, {1, 0}, {1, -1}, {1, nan}} {
+		testkit.Panics(t, map[string]func(){fmt.Sprint(lambdas): func() {
+			(&lowrank.Factor{}).CondBound(lambdas[0],
+				lambdas[1])
+		}})
 	}
-	if b := (&lowrank.Factor{}).CondBound(0, 1); !math.IsInf(b, 1) {
-		t.Errorf("bound %g at λ = 0", b)
+	if bound := (&lowrank.Factor{}).CondBound(0, 1); !math.IsInf(bound, 1) {
+		t.Errorf("bound %g at λ = 0", bound)
 	}
 }
 
 // TestDuplicatePoints checks the factors of the matrix of 60 points with 12 different ones, which has rank 12, and of
 // one point repeated 30 times, which has rank 1. Progress must ascend to its total.
 func TestDuplicatePoints(t *testing.T) {
-	var x [][]float64
+	var pts [][]float64
 	for i := range 60 {
-		x = append(x, []float64{float64(i % 12), float64(i % 12 * i % 12)})
+		pts = append(pts, []float64{float64(i % 12), float64(i % 12 * i % 12)})
 	}
 	repeated := make([][]float64, 30)
 	for i := range repeated {
@@ -93,17 +96,17 @@ func TestDuplicatePoints(t *testing.T) {
 		for _, block := range []int{1, 5, 40} {
 			name := fmt.Sprintf("%s, block %d", methodName, block)
 			var calls []int
-			var last int
-			f := testkit.Must(method(ctx, gaussianMatrixOf(x, 1), 50, rng.New(1),
+			var lastTotal int
+			f := testkit.Must(method(ctx, gaussianMatrixOf(pts, 1), 50, rng.New(1),
 				&lowrank.Options{Block: block, Progress: func(done, total int) {
 					calls = append(calls, done)
-					last = total
+					lastTotal = total
 				}}))
-			checkFactor(t, name, gaussianMatrixOf(x, 1), f)
+			checkFactor(t, name, gaussianMatrixOf(pts, 1), f)
 			if f.Rank() != 12 || math.Abs(f.Residual) > 1e-6*f.Trace {
 				t.Errorf("%s: %v", name, f)
 			}
-			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
+			if !slices.IsSorted(calls) || calls[len(calls)-1] != lastTotal {
 				t.Errorf("%s: progress %v", name, calls)
 			}
 			f = testkit.Must(method(ctx, gaussianMatrixOf(repeated, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
@@ -166,6 +169,7 @@ func TestFactorOnRanks(t *testing.T) {
 					}
 					r := c.Rank()
 					lo, hi := comm.RowRange(n, precond.RankRows, r, ranks)
+					// Each block of proposals sends at most the rows of F at the proposals, and some numbers per rank.
 					blocks := int64(want.Columns+block-1) / block
 					limit := blocks * int64(8*block*(want.Rank()+2)+64*ranks)
 					if methodName == "Nyström" {

@@ -163,14 +163,14 @@ func TestFullNumericalRank(t *testing.T) {
 // TestOutlierLandmarks compares the mean of tr(K−K̂) with that of Nyström on 95 points within 0.05 of each other and 8
 // outliers. With 12 landmarks RPCholesky finds all outliers, and uniform landmarks miss most of them.
 func TestOutlierLandmarks(t *testing.T) {
-	var x [][]float64
+	var pts [][]float64
 	for i := range 95 {
-		x = append(x, []float64{0.05 * math.Sin(float64(i)), 0.05 * math.Cos(3*float64(i))})
+		pts = append(pts, []float64{0.05 * math.Sin(float64(i)), 0.05 * math.Cos(3*float64(i))})
 	}
 	for i := range 8 {
-		x = append(x, []float64{10 * float64(i+1), 0})
+		pts = append(pts, []float64{10 * float64(i+1), 0})
 	}
-	k := gaussianMatrixOf(x, 1)
+	k := gaussianMatrixOf(pts, 1)
 	mean := map[string]float64{}
 	for name, method := range methods {
 		for seed := range uint64(60) {

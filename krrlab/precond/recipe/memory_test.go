@@ -33,7 +33,7 @@ func TestPredictedMemory(t *testing.T) {
 		for ranks := range 6 {
 			var mu sync.Mutex
 			var wg sync.WaitGroup
-			var largest, rows, factor int64
+			var kernelBytes, featureBytes, factorBytes int64 // the largest of all ranks
 			group := []comm.Comm{nil}
 			if ranks > 0 {
 				group = comm.Local(ranks, 0)
@@ -56,19 +56,21 @@ func TestPredictedMemory(t *testing.T) {
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					largest, rows, factor = max(largest, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor,
-						w.Bytes()-4*int64(hi-lo)*s)
+					ownFeatureBytes := 4 * int64(hi-lo) * s
+					kernelBytes, featureBytes = max(kernelBytes, k.Bytes()), max(featureBytes, ownFeatureBytes)
+					factorBytes = max(factorBytes, w.Bytes()-ownFeatureBytes)
 				})
 			}
 			wg.Wait()
-			predicted := cost.Model{N: n, D: d, T: 1,
-				Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: Features{S: s}, Storage: storage})
-			if predicted.Kernel < largest || predicted.Kernel > largest+8*512*512 {
-				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, predicted.Kernel, largest)
+			candidate := &cost.Candidate{Preconditioner: Features{S: s}, Storage: storage}
+			predicted := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(candidate)
+			if predicted.Kernel < kernelBytes || predicted.Kernel > kernelBytes+8*512*512 {
+				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, predicted.Kernel,
+					kernelBytes)
 			}
-			if predicted.Features != rows || predicted.Factor != factor {
+			if predicted.Features != featureBytes || predicted.Factor != factorBytes {
 				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks,
-					predicted.Features, predicted.Factor, rows, factor)
+					predicted.Features, predicted.Factor, featureBytes, factorBytes)
 			}
 		}
 	}
@@ -94,8 +96,8 @@ func TestLandmarkMemory(t *testing.T) {
 			}
 			got := allocated()
 			preconditioner := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d", name, s)))
-			predicted := cost.Model{N: n, D: d, T: 1,
-				Ranks: ranks}.Memory(&cost.Candidate{Preconditioner: preconditioner, Storage: gram.Recompute})
+			candidate := &cost.Candidate{Preconditioner: preconditioner, Storage: gram.Recompute}
+			predicted := cost.Model{N: n, D: d, T: 1, Ranks: ranks}.Memory(candidate)
 			want := predicted.Features + predicted.Columns
 			if float64(got) > 1.2*float64(want) { // a garbage collection may have emptied the pools of buffers
 				got = min(got, allocated())

@@ -32,7 +32,8 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	t.Helper()
 	m, s := op.Dims()
 	matrix := matrixOf(t, op)
-	const gapX, gapY = 3, 2
+	const gapX, gapY = 3, 2 // numbers between two rows of src and of dst
+	const gapValue = 99
 	lds, ldd := m+gapX, s+gapY
 	src := normalVectors(rows, lds, 7)
 	src32 := make([]float32, len(src))
@@ -42,7 +43,7 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 	}
 	dst, dst32 := make([]float64, rows*ldd), make([]float32, rows*ldd)
 	for i := range dst {
-		dst[i], dst32[i] = 99, 99
+		dst[i], dst32[i] = gapValue, gapValue
 	}
 	var w sketch.Workspace
 	op.Apply64(rows64(dst, ldd, src, lds, rows), &w)
@@ -53,13 +54,14 @@ func checkProduct(t *testing.T, op sketch.Operator, rows int) {
 		for i := range ldd {
 			got, got32 := dst[row*ldd+i], float64(dst32[row*ldd+i])
 			if i >= s {
-				if got != 99 || got32 != 99 {
+				if got != gapValue || got32 != gapValue {
 					t.Fatalf("%d→%d: wrote behind row %d", m, s, row)
 				}
 				continue
 			}
 			want := floats.Dot(matrix[i], x)
 			size := norm * math.Sqrt(floats.Dot(matrix[i], matrix[i]))
+			// A row of S has at most 1,000 entries, so float32 sums have errors far below 1000·2⁻²⁴.
 			if !(math.Abs(got-want) <= 1e-13*size) || !(math.Abs(got32-want) <= 3e-6*size) {
 				t.Fatalf("%T %d→%d: (Sx)_%d of row %d is %v in float64 and %v in float32, want %v", op, m, s, i, row,
 					got, got32, want)
@@ -94,25 +96,26 @@ func TestApply(t *testing.T) {
 // entries.
 func TestLongTransform(t *testing.T) {
 	for _, m := range []int{4095, 4097, 5000, 8192, 9000, 13000, 16384} {
-		op := sampleOperator(t, sketch.SRHT{}, m, 500, rng.New(uint64(m))).(*sketch.SRHTOperator)
+		const s = 500
+		op := sampleOperator(t, sketch.SRHT{}, m, s, rng.New(uint64(m))).(*sketch.SRHTOperator)
 		x := normalVectors(1, m, 5)
 		x32 := make([]float32, m)
 		for i, v := range x {
 			x32[i] = float32(v)
 		}
-		y, y32 := make([]float64, 500), make([]float32, 500)
+		y, y32 := make([]float64, s), make([]float32, s)
 		var w sketch.Workspace
-		op.Apply64(rows64(y, 500, x, m, 1), &w)
-		op.Apply32(rows32(y32, 500, x32, m, 1), &w)
-		for i := 0; i < 500; i += 17 {
+		op.Apply64(rows64(y, s, x, m, 1), &w)
+		op.Apply32(rows32(y32, s, x32, m, 1), &w)
+		for i := 0; i < s; i += 17 {
 			row, _ := op.Row(i)
 			var want float64
 			for j, v := range x {
 				sign := op.Sign(j)
-				for b := row & j; b != 0; b &= b - 1 {
+				for common := row & j; common != 0; common &= common - 1 {
 					sign = -sign // H_ij = (−1)^(number of bits of i∧j)
 				}
-				want += sign * v / math.Sqrt(500)
+				want += sign * v / math.Sqrt(s)
 			}
 			if math.Abs(y[i]-want) > 1e-11 || math.Abs(float64(y32[i])-want) > 1e-4 {
 				t.Fatalf("m=%d, row %d: %v and %v, want %v", m, row, y[i], y32[i], want)

@@ -71,23 +71,23 @@ func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, ome
 	denseK := denseOf(t, a)
 	outerF := mat.NewDense(n, n, nil)
 	if f != nil {
-		w := mat.NewDense(n, f.D, nil)
+		f64 := mat.NewDense(n, f.D, nil)
 		for i := range n {
-			points.Widen(w.RawRowView(i), f.Row(i))
+			points.Widen(f64.RawRowView(i), f.Row(i))
 		}
-		outerF.Mul(w, w.T())
+		outerF.Mul(f64, f64.T())
 	}
 	r := mat.NewDense(n, n, nil)
 	r.Sub(denseK, outerF)
-	s := mat.NewDense(n, n, nil) // ωR+λI
-	s.Scale(omega, r)
+	shifted = mat.NewDense(n, n, nil) // ωR+λI
+	shifted.Scale(omega, r)
 	for i := range n {
-		s.Set(i, i, s.At(i, i)+lambda)
+		shifted.Set(i, i, shifted.At(i, i)+lambda)
 	}
 	largest := func(from []int, count int, size func(j int) float64) []int {
-		var out []int
+		var chosen []int
 		used := map[int]bool{}
-		for len(out) < min(count, len(from)) {
+		for len(chosen) < min(count, len(from)) {
 			best := -1
 			for _, j := range from {
 				if !used[j] && (best < 0 || size(j) > size(best)) {
@@ -95,9 +95,9 @@ func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, ome
 				}
 			}
 			used[best] = true
-			out = append(out, best)
+			chosen = append(chosen, best)
 		}
-		return out
+		return chosen
 	}
 	g := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -114,20 +114,19 @@ func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, ome
 			neighbors = neighbors[:min(k, len(neighbors))]
 		} else {
 			neighbors = largest(neighbors, k, func(j int) float64 {
-				return math.Abs(r.At(i, j)) / math.Sqrt(s.At(i,
-					i)*s.At(j, j))
+				return math.Abs(r.At(i, j)) / math.Sqrt(shifted.At(i, i)*shifted.At(j, j))
 			})
 		}
 		idx := append(neighbors, i)
-		among := mat.NewDense(len(idx), len(idx), nil)
+		local := mat.NewDense(len(idx), len(idx), nil)
 		for row, p := range idx {
 			for col, q := range idx {
-				among.Set(row, col, s.At(p, q))
+				local.Set(row, col, shifted.At(p, q))
 			}
 		}
 		unit, z := mat.NewVecDense(len(idx), nil), mat.NewVecDense(len(idx), nil)
 		unit.SetVec(len(idx)-1, 1)
-		testkit.OK(t, z.SolveVec(among, unit))
+		testkit.OK(t, z.SolveVec(local, unit))
 		for row, p := range idx {
 			g.Set(i, p, z.AtVec(row)/math.Sqrt(z.AtVec(len(idx)-1)))
 		}
@@ -136,7 +135,7 @@ func denseDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, ome
 	gTg.Mul(g.T(), g)
 	testkit.OK(t, inverse.Inverse(&gTg))
 	inverse.Add(&inverse, outerF)
-	return &inverse, s
+	return &inverse, shifted
 }
 
 // identity returns the identity matrix of order n.
@@ -208,33 +207,33 @@ func TestDefinition(t *testing.T) {
 			t.Fatalf("%+v: %v", test, err)
 		}
 		want, shifted := denseDefinition(t, a, f, min(test.k, test.n-1), test.omega, opts.Order)
-		id := identity(test.n)
+		unitMatrix := identity(test.n)
 		inverse, column := mat.NewDense(test.n, test.n, nil), mat.NewDense(test.n, 1, nil)
-		e0 := mat.DenseCopyOf(id.Slice(0, test.n, 0, 1))
-		if err := errors.Join(m.SolveTo(t.Context(), inverse, id), m.SolveTo(t.Context(), column, e0),
+		e0 := mat.DenseCopyOf(unitMatrix.Slice(0, test.n, 0, 1))
+		if err := errors.Join(m.SolveTo(t.Context(), inverse, unitMatrix), m.SolveTo(t.Context(), column, e0),
 			checkRows(m, opts.Order)); err != nil {
 			t.Fatalf("%+v: %v", test, err)
 		}
 		checkNorm := func(name string, got, want mat.Matrix, limit float64) {
-			var diff mat.Dense
-			diff.Sub(got, want)
-			if relative := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(relative < limit) {
+			var difference mat.Dense
+			difference.Sub(got, want)
+			if relative := mat.Norm(&difference, 2) / mat.Norm(want, 2); !(relative < limit) {
 				t.Errorf("%+v: %s has a relative error of %.2g", test, name, relative)
 			}
 		}
-		var unit mat.Dense
-		unit.Mul(inverse, want)
+		var product mat.Dense
+		product.Mul(inverse, want)
 		if det, sign := mat.LogDet(inverse); sign < 0 || math.Abs(m.LogDet()+det) > 1e-6*float64(test.n) {
 			t.Errorf("%+v: ln det M = %g, of M⁻¹ %g", test, m.LogDet(), det)
 		}
-		checkNorm("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
+		checkNorm("M⁻¹M", &product, unitMatrix, 2e-3) // 2⁻²⁴κ(M)
 		checkNorm("M⁻¹e in many columns", inverse.Slice(0, test.n, 0, 1), column, 1e-10)
 		for i := range test.n { // diag(G(ωR+λI)Gᵀ) = 1
 			cols, values := m.Row(i)
 			var sum float64
-			for a, p := range cols {
-				for b, q := range cols {
-					sum += float64(values[a]) * float64(values[b]) * shifted.At(int(p), int(q))
+			for row, p := range cols {
+				for col, q := range cols {
+					sum += float64(values[row]) * float64(values[col]) * shifted.At(int(p), int(q))
 				}
 			}
 			testkit.Near(t, sum, 1, 1e-3, test, i)
@@ -248,7 +247,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestPermutedPoints checks that a permutation of the points and of their places in the order permutes M. It also
+// TestPermutedPoints checks that a permutation of the points, with their positions in the order, permutes M. It also
 // checks that checkRows detects a neighbor that comes after its point.
 func TestPermutedPoints(t *testing.T) {
 	const n = 200
@@ -413,10 +412,10 @@ func TestAutomaticNeighbors(t *testing.T) {
 			}
 			for doublings := range logs {
 				idx := append(slices.Clone(candidates[:15<<doublings]), i)
-				among := mat.NewDense(len(idx), len(idx), nil)
-				among.Apply(func(x, y int, _ float64) float64 { return shifted.At(idx[x], idx[y]) }, among)
+				local := mat.NewDense(len(idx), len(idx), nil)
+				local.Apply(func(x, y int, _ float64) float64 { return shifted.At(idx[x], idx[y]) }, local)
 				var inverse mat.Dense
-				testkit.OK(t, inverse.Inverse(among))
+				testkit.OK(t, inverse.Inverse(local))
 				logs[doublings] -= math.Log(inverse.At(len(idx)-1, len(idx)-1)) / float64(rows)
 			}
 		}

@@ -196,8 +196,8 @@ func TestFixedPointSums(t *testing.T) {
 	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false,
 		math.Nextafter(-4, -5): false} {
 		sums, fractions, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
-		if format.Add(sums, []float64{v, 1}) != fits || format.AddScaled(sums, []float64{v / 2, 1},
-			[]float64{2, 1}) != fits ||
+		if format.Add(sums, []float64{v, 1}) != fits ||
+			format.AddScaled(sums, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
 			format.AddFine(sums, fractions, []float64{8 * v, 1}, []float64{0.125, 1}) != fits ||
 			format.AddScaled32(sums, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 ||
 				float64(narrow) == -4) {

@@ -28,8 +28,8 @@ import (
 //	cancel     the last rank hangs, and the contexts of the others end
 //	abort      the last rank aborts all ranks
 //
-// messageDirVariable is the one with the folder for the messages of ranks that abort, because a launcher may lose their
-// output.
+// messageDirVariable is the environment variable with the folder for the messages of ranks that abort, because a
+// launcher may lose the output of such ranks.
 const (
 	scenarioVariable   = "KRRLAB_COMM_PLAY"
 	messageDirVariable = "KRRLAB_COMM_SAID"
@@ -38,8 +38,8 @@ const (
 // TestMain runs the tests, or a scenario as one rank if scenarioVariable is set and a launcher started the process.
 func TestMain(m *testing.M) {
 	scenario := os.Getenv(scenarioVariable)
-	launch, ranked := comm.DetectLaunch(os.Getenv)
-	if scenario == "" || !ranked {
+	launch, isRank := comm.DetectLaunch(os.Getenv)
+	if scenario == "" || !isRank {
 		os.Exit(m.Run())
 	}
 	if err := runScenario(scenario, launch); err != nil {

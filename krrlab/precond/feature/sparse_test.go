@@ -14,9 +14,9 @@ import (
 func sparsePoints(n, d int, size float64) (*points.Dense, *points.CSR) {
 	x := points.NewDense(n, d, nil)
 	for i := range n {
-		for j, c := range []int{i % (d / 2), d/2 + i*7%(d/2)} {
+		for j, coordinate := range []int{i % (d / 2), d/2 + i*7%(d/2)} {
 			if j == 0 || i%3 != 0 {
-				x.Data[i*d+c] = float64(float32(size * (1 + float64(i%5)) / 4 * float64(1-2*j)))
+				x.Data[i*d+coordinate] = float64(float32(size * (1 + float64(i%5)) / 4 * float64(1-2*j)))
 			}
 		}
 	}
@@ -56,12 +56,12 @@ func TestSparsePhases(t *testing.T) {
 			// float64.
 			largestPhase := 0.0
 			for i := range n {
-				var l1 float64
+				var norm1 float64
 				for _, v := range x.Row(i) {
-					l1 += math.Abs(v)
+					norm1 += math.Abs(v)
 				}
 				for _, v := range fourier.norms {
-					largestPhase = max(largestPhase, v*l1)
+					largestPhase = max(largestPhase, v*norm1)
 				}
 			}
 			scale := math.Sqrt(2.0 / s)

@@ -22,8 +22,8 @@ func decayingColumns(n, s int, rate float64) *points.Dense32 {
 	for i := range n {
 		x := g.Float64(uint64(i))
 		for j := range s {
-			z.Data[i*s+j] = float32(math.Pow(rate,
-				float64(j)) * (0.99 - 0.01*math.Cos(float64(j+1)*x)) * math.Cos(float64(j)*x))
+			decay := math.Pow(rate, float64(j))
+			z.Data[i*s+j] = float32(decay * (0.99 - 0.01*math.Cos(float64(j+1)*x)) * math.Cos(float64(j)*x))
 		}
 	}
 	return z
@@ -56,14 +56,14 @@ func TestMeasuredErrorBound(t *testing.T) {
 			peaked.Row(i)[j] *= 1000
 		}
 	}
-	cases := map[string]*points.Dense32{
+	matrices := map[string]*points.Dense32{
 		"even": cosineFeatures(1500, 300), "decaying": decayingColumns(5000, 60, 0.7),
 		"slowly decaying": decayingColumns(3000, 120, 0.97),
 		"steep":           decayingColumns(6000, 40, 0.1), "repeated rows": repeated, "few large rows": peaked,
 		"one column": decayingColumns(5000, 1, 1),
 	}
 	run := func(t *testing.T) {
-		for name, z := range cases {
+		for name, z := range matrices {
 			exact := testkit.Must(gram(t.Context(), z, exactProducts))
 			fast := testkit.Must(gram(t.Context(), z, fastProducts))
 			bound := testkit.Must(measuredError(t.Context(), comm.Alone(), z,
@@ -73,6 +73,7 @@ func TestMeasuredErrorBound(t *testing.T) {
 			if norm > bound {
 				t.Errorf("%s: ‖E‖₂ = %.3g, bound %.3g", name, norm, bound)
 			}
+			// For independent errors, the bound is about three times ‖E‖₂.
 			if bound > 8*norm+1e-12*traceOf(exact, z.D) {
 				t.Errorf("%s: bound %.3g is far above ‖E‖₂ = %.3g", name, bound, norm)
 			}
@@ -86,10 +87,10 @@ func TestMeasuredErrorBound(t *testing.T) {
 	testkit.EachBLAS(t, run)
 }
 
-// traceOf returns the trace of the matrix c of order s.
-func traceOf(c []float64, s int) (sum float64) {
+// traceOf returns the trace of the matrix a of order s.
+func traceOf(a []float64, s int) (sum float64) {
 	for j := range s {
-		sum += c[j*s+j]
+		sum += a[j*s+j]
 	}
 	return sum
 }

@@ -36,23 +36,22 @@ func TestFixedPointUnit(t *testing.T) {
 	}
 	for _, bound := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		format, sum, fraction := NewFixedPoint(bound), []int64{0}, []int64{0}
-		fits := format.Add(sum, []float64{bound}) && format.AddScaled(sum, []float64{bound}, []float64{1}) &&
-			format.AddScaled32(sum, []float32{1}, []float64{1}) && format.AddFine(sum, fraction, []float64{bound},
-			[]float64{1})
-		if !fits || sum[0] != 0 || fraction[0] != 0 || !math.IsNaN(format.Value(5)) || !math.IsNaN(format.FineValue(5,
-			0)) ||
-			!math.IsNaN(format.DivideBound(2).Value(5)) {
+		terms, scale := []float64{bound}, []float64{1}
+		fits := format.Add(sum, terms) && format.AddScaled(sum, terms, scale) &&
+			format.AddScaled32(sum, []float32{1}, scale) && format.AddFine(sum, fraction, terms, scale)
+		if !fits || sum[0] != 0 || fraction[0] != 0 || !math.IsNaN(format.Value(5)) ||
+			!math.IsNaN(format.FineValue(5, 0)) || !math.IsNaN(format.DivideBound(2).Value(5)) {
 			t.Errorf("a bound of %g: fits %v, %d and %d", bound, fits, sum[0], fraction[0])
 		}
 	}
 	format := NewFixedPoint(3)
 	for _, scale := range []float64{1, 0.25, 8} {
-		scaledUnit, sum, scaled := format.DivideBound(scale), []int64{0}, []int64{0}
-		scaledUnit.Add(sum, []float64{0.1})
+		narrow, sum, scaled := format.DivideBound(scale), []int64{0}, []int64{0}
+		narrow.Add(sum, []float64{0.1})
 		format.AddScaled(scaled, []float64{0.1}, []float64{scale})
-		if sum[0] != scaled[0] || math.Abs(scaledUnit.Value(sum[0])-0.1) > 0x1p-50 ||
-			scaledUnit.unitsPerOne*scaledUnit.unit != 1 {
-			t.Errorf("over %g: %d units, scaled %d; %g", scale, sum[0], scaled[0], scaledUnit.Value(sum[0]))
+		if sum[0] != scaled[0] || math.Abs(narrow.Value(sum[0])-0.1) > 0x1p-50 ||
+			narrow.unitsPerOne*narrow.unit != 1 {
+			t.Errorf("over %g: %d units, scaled %d; %g", scale, sum[0], scaled[0], narrow.Value(sum[0]))
 		}
 	}
 }
@@ -60,31 +59,31 @@ func TestFixedPointUnit(t *testing.T) {
 // TestAddFine checks that a sum with its fraction has an error of at most 2⁻⁴⁰ units per term, and that its value has
 // one rounding more.
 func TestAddFine(t *testing.T) {
-	f := NewFixedPoint(1000)
+	format := NewFixedPoint(1000)
 	sum, fraction, scale := []int64{0}, []int64{0}, []float64{0.5}
 	want := new(big.Float).SetPrec(300)
 	const terms = 1000
 	for i := range terms {
-		v := math.Ldexp(math.Sin(float64(i+1)), -(i % 70))
-		if !f.AddFine(sum, fraction, []float64{v}, scale) {
+		value := math.Ldexp(math.Sin(float64(i+1)), -(i % 70))
+		if !format.AddFine(sum, fraction, []float64{value}, scale) {
 			t.Fatal("a term does not fit")
 		}
-		want.Add(want, new(big.Float).SetPrec(300).SetFloat64(v/2))
+		want.Add(want, new(big.Float).SetPrec(300).SetFloat64(value/2))
 	}
-	unit := new(big.Float).SetPrec(300).SetFloat64(f.unit)
+	unit := new(big.Float).SetPrec(300).SetFloat64(format.unit)
 	got := new(big.Float).SetPrec(300).SetInt64(fraction[0])
 	got.Quo(got, big.NewFloat(0x1p40))
 	got.Add(got, new(big.Float).SetInt64(sum[0])).Mul(got, unit)
 	deviation, _ := new(big.Float).Sub(got, want).Float64()
-	if math.Abs(deviation) > terms*f.unit*0x1p-40 {
-		t.Errorf("the sum has an error of %g units, want at most %g", deviation/f.unit, terms*0x1p-40)
+	if math.Abs(deviation) > terms*format.unit*0x1p-40 {
+		t.Errorf("the sum has an error of %g units, want at most %g", deviation/format.unit, terms*0x1p-40)
 	}
 	exact, _ := want.Float64()
-	testkit.Near(t, f.FineValue(sum[0], fraction[0]), exact, 0x1p-51*math.Abs(exact))
+	testkit.Near(t, format.FineValue(sum[0], fraction[0]), exact, 0x1p-51*math.Abs(exact))
 	// A fraction of more than one unit, of either sign, is added to the value.
 	for _, large := range []int64{3<<40 + 1<<39, -3<<40 - 1<<39} {
-		if v, want := f.FineValue(10, large), (10+float64(large)/0x1p40)*f.unit; v != want {
-			t.Errorf("10 and a rest of %d: %v, want %v", large, v, want)
+		if value, want := format.FineValue(10, large), (10+float64(large)/0x1p40)*format.unit; value != want {
+			t.Errorf("10 and a fraction of %d: %v, want %v", large, value, want)
 		}
 	}
 }
