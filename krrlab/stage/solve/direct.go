@@ -10,30 +10,30 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// direct solves by a dense Cholesky factorization, in the precision of the configured or planned storage, or else in
-// that of DirectStorage. If the user did not configure float32, and it fails or its residual does not reach τ, direct
-// solves again in float64, provided that this fits into memory.
-func (s *run) direct(ctx context.Context) (*mat.Dense, error) {
-	o := &direct.Options{Tol: s.Tol, Memory: s.Memory, Progress: stage.Progress(ctx, s.notify, stage.Kernel)}
-	if s.Storage == gram.Float32 || s.Storage == gram.Auto && s.DirectStorage() == gram.Float32 {
-		o.Precision = direct.Float32Refined
+// direct solves by a dense Cholesky factorization and returns C, n×t. Its precision is that of the configured or
+// planned storage, or else that of DirectStorage. If a solve in float32 fails or its residual does not reach τ, direct
+// solves again in float64, unless the user configured float32 or float64 does not fit into memory.
+func (r *run) direct(ctx context.Context) (*mat.Dense, error) {
+	options := &direct.Options{Tol: r.Tol, Memory: r.Memory, Progress: stage.Progress(ctx, r.notify, stage.Kernel)}
+	if r.Storage == gram.Float32 || r.Storage == gram.Auto && r.DirectStorage() == gram.Float32 {
+		options.Precision = direct.Float32Refined
 	}
-	res, err := direct.Solve(ctx, s.Kernel, s.Train.X, s.Lambda, s.Y, o)
-	mayRetry := (s.Storage == gram.Auto || s.RetryFloat64) && o.Precision == direct.Float32Refined
-	fits := o.Memory.Fits(direct.MemoryNeeded(direct.Float64, s.Train.Len(), s.columns()))
-	if mayRetry && fits && ctx.Err() == nil && (err != nil || !(res.MaxTrueRelRes() <= s.Tol)) {
+	result, err := direct.Solve(ctx, r.Kernel, r.Train.X, r.Lambda, r.Y, options)
+	mayRetry := (r.Storage == gram.Auto || r.RetryFloat64) && options.Precision == direct.Float32Refined
+	fits := options.Memory.Fits(direct.MemoryNeeded(direct.Float64, r.Train.Len(), r.columns()))
+	if mayRetry && fits && ctx.Err() == nil && (err != nil || !(result.MaxTrueRelRes() <= r.Tol)) {
 		var float32Seconds direct.Seconds
-		if res != nil {
-			float32Seconds = res.Seconds
+		if result != nil {
+			float32Seconds = result.Seconds
 		}
-		o.Precision = direct.Float64
-		if res, err = direct.Solve(ctx, s.Kernel, s.Train.X, s.Lambda, s.Y, o); err == nil {
-			res.Seconds.Add(float32Seconds)
+		options.Precision = direct.Float64
+		if result, err = direct.Solve(ctx, r.Kernel, r.Train.X, r.Lambda, r.Y, options); err == nil {
+			result.Seconds.Add(float32Seconds)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.sol.addDirect(res)
-	return res.X, nil
+	r.sol.addDirect(result)
+	return result.X, nil
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// The error E = K̃ − K of the stored kernel matrix may be larger if true residuals are computed with K in float64. That
-// is possible up to n²d = 5e11, where ‖E‖₂ ≤ 20τλ = 0.0002. For more points it is too expensive, and ‖E‖₂ ≤ λ/10 =
-// 0.001.
+// K̃ is the stored kernel matrix, and StorageErrorBound is the largest ‖K̃ − K‖₂ that it may have. With λ = 0.01 and
+// the tolerance τ = 1e-3, the bound is λ/10 = 0.001. If true residuals are computed with K in float64, which is
+// affordable up to n²d = 5e11, an iteration with K̃ should be so accurate that it needs few corrections, and the bound
+// is 20τλ = 0.0002.
 func ExampleSystem_StorageErrorBound() {
 	for _, n := range []int{1000, 1_000_000} {
 		s := solve.System{

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// residualContext is a context that is canceled as soon as the solution has residuals.
+// residualContext is a context whose Err is context.Canceled as soon as sol has true residuals.
 type residualContext struct {
 	context.Context
 	sol *Solution
@@ -41,8 +41,8 @@ func TestFourierCanceled(t *testing.T) {
 	}
 }
 
-// checkpointContext is a context that is canceled once dir has a checkpoint and the history of sol has the given number
-// of rows.
+// checkpointContext is a context whose Err is context.Canceled as soon as dir has a checkpoint and the history of sol
+// has the given number of rows.
 type checkpointContext struct {
 	context.Context
 	dir  string
@@ -59,13 +59,13 @@ func (c checkpointContext) Err() error {
 
 // TestFourierResumes interrupts a Fourier solve after the first pass over the points and after each round of
 // refinement, and resumes it. The coefficients and the history must be those of an uninterrupted solve, bit for bit,
-// and the resumed solve must not repeat the rounds before the checkpoint. It also checks that a series that fails
+// and the resumed solve must not repeat the rounds before the checkpoint. The test also checks that a solve that fails
 // leaves no checkpoint if a plan has a fallback, and otherwise keeps it.
 func TestFourierResumes(t *testing.T) {
 	resumed := 0 // number of solves that have noted that they resume a checkpoint
 	fourierSystem := func(dir string, resume bool) *System {
 		return newSystem(func(s *System) {
-			s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual // out of reach, so all rounds run
+			s.Solver, s.Tol, s.Residual = Fourier, 1e-15, StoredResidual // no residual meets Tol, so all rounds run
 			s.Fingerprint = func() (sum [32]byte, err error) { return sum, nil }
 			if dir != "" {
 				s.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Resume: resume, Note: func(note string) {
@@ -98,7 +98,7 @@ func TestFourierResumes(t *testing.T) {
 	for _, planned := range []bool{false, true} {
 		dir := t.TempDir()
 		failing := fourierSystem(dir, false)
-		failing.Lambda = 1e-300
+		failing.Lambda = 1e-300 // K̃+λI cannot be factored
 		if planned {
 			failing.Plan = &plan.Report{Fallback: &cost.Candidate{Solver: cost.CG}}
 		}
@@ -127,7 +127,7 @@ func TestFourierResumesWithOtherArithmetic(t *testing.T) {
 	simd.UsePath(paths[0])
 	want := arithmetic()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	cancel() // the status of the solution is taken from the inner context
 	if _, err := Run(checkpointContext{ctx, dir, sol, 1}, s, nil, sol); err == nil {
 		t.Fatal("not interrupted")
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestCountOpenLabels uses f(z) = k(z, 1) − k(z, −1), which is zero at z = 0. The label there is open for every error,
-// and other labels become open as the error bound grows.
+// TestCountOpenLabels counts the labels, the signs of f, that an error of f may change, with f(z) = k(z, 1) − k(z, −1).
+// The label at z = 0 is open for every error since f(0) = 0, and other labels become open as the error bound grows.
 func TestCountOpenLabels(t *testing.T) {
 	x, rows := points.NewDense(2, 1, []float64{1, -1}), points.NewDense(4, 1, []float64{0, 0.05, 1, -1})
 	d := &datasets.Dataset{Task: datasets.Classification, X: rows, Labels: []string{"a", "b"}, Class: make([]int, 4)}
@@ -28,10 +28,11 @@ func TestCountOpenLabels(t *testing.T) {
 	if s.CountOpenLabels(p, d); s.LabelsCounted != 0 {
 		t.Error("open labels are counted although no error bound is known")
 	}
-	for e, open := range map[float64]int{0: 1, 0.05: 1, 0.1: 2, 1: 4} { // f(0.05) = 0.061, f(1) = 0.86
-		s.Error = &bound.Errors{Bounds: []float64{e}}
-		if s.CountOpenLabels(p, d); s.LabelsCounted != 4 || s.LabelsOpen != open {
-			t.Errorf("error %g: %d of %d labels are open, want %d", e, s.LabelsOpen, s.LabelsCounted, open)
+	// f(0.05) = 0.061, and f(1) = 0.86
+	for errorBound, wantOpen := range map[float64]int{0: 1, 0.05: 1, 0.1: 2, 1: 4} {
+		s.Error = &bound.Errors{Bounds: []float64{errorBound}}
+		if s.CountOpenLabels(p, d); s.LabelsCounted != 4 || s.LabelsOpen != wantOpen {
+			t.Errorf("error %g: %d of %d labels are open, want %d", errorBound, s.LabelsOpen, s.LabelsCounted, wantOpen)
 		}
 	}
 }
@@ -43,8 +44,7 @@ func TestSetTrainingError(t *testing.T) {
 	x := points.NewDense(4, 1, []float64{0, 1, 2, 3})
 	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 2, X: x,
 		C: mat.NewDense(4, 1, []float64{1, 0, 0, -1}), Labels: []string{"a", "b"}}
-	// With y = −1, −1, 1, 1 for the classes, y − λc = −3, −1, 1, 3: no label is wrong. The first is wrong for the
-	// others.
+	// With y = −1, −1, 1, 1 for the classes, y − λc = −3, −1, 1, 3, and no label is wrong.
 	classes := &datasets.Dataset{Task: datasets.Classification, X: x, Labels: s.Model.Labels, Class: []int{0, 0, 1, 1}}
 	for residual, known := range map[stage.Number]bool{0.01: true, 0.011: false, stage.Unknown: false} {
 		s.TrueResidual, s.TrainError = residual, stage.Unknown

@@ -16,16 +16,18 @@ import (
 type ResidualPolicy int
 
 const (
-	// AutoResidual means ExactResidual if that costs little: if n²d, or points.DistanceWork, is at most 2e10, or for
-	// 16-bit tiles of points in bytes. Otherwise it means StoredResidual, followed by ExactResidual for a work of up to
-	// 5e11, some seconds, if the checked rows leave less than half of the tolerance.
+	// AutoResidual means ExactResidual if that costs little: if the work n²d (points.DistanceWork, less for sparse
+	// points) is at most 2e10, or for 16-bit tiles of points in bytes. Otherwise it means StoredResidual. If the
+	// estimated error then leaves less than half of the tolerance, and the work is at most 5e11 (some seconds),
+	// ExactResidual follows.
 	AutoResidual ResidualPolicy = iota
 	// ExactResidual computes K again in float64, tile by tile, unless K is stored in float64 and its proved error is
 	// negligible. It takes n²d/2 multiply-adds and gives a certain bound of the rounding errors (Solution.Rounding). If
 	// K̃ was too inaccurate for the tolerance, the answer is refined.
 	ExactResidual
-	// StoredResidual takes one product with K̃ and estimates its error from rows of K in float64: 256 rows drawn at
-	// random and the 32 farthest from the mean (Solution.StorageResidual).
+	// StoredResidual multiplies once with the stored matrix K̃ and estimates the error of this product from rows of K
+	// in float64, which are called the checked rows: 256 drawn at random and the 32 farthest from the mean
+	// (Solution.StorageResidual).
 	StoredResidual
 )
 
@@ -37,8 +39,8 @@ func (r ResidualPolicy) String() string { return enum.Name(residualNames, r) }
 func (r ResidualPolicy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (r *ResidualPolicy) UnmarshalText(b []byte) (err error) {
-	*r, err = enum.Parse[ResidualPolicy]("residual", residualNames, string(b))
+func (r *ResidualPolicy) UnmarshalText(text []byte) (err error) {
+	*r, err = enum.Parse[ResidualPolicy]("residual", residualNames, string(text))
 	return err
 }
 
@@ -52,14 +54,15 @@ type Policy struct {
 	ExactWork float64
 	// RefineWork is the largest points.DistanceWork for which AutoResidual recomputes K if the checked rows miss τ.
 	RefineWork float64
-	// EvalWork is the assumed work of one call of a user-defined kernel's Eval, in units of one feature of a point.
+	// EvalWork is the assumed work of one call of a user-defined kernel's Eval, in the unit of points.DistanceWork,
+	// one coordinate of one pair of points.
 	EvalWork float64
 
 	// PreferredError·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller value
 	// requires a wider storage or computes K from differences; a larger value leaves more answers to refine. The value
-	// can be above 1 because c_j lies mostly outside the leading eigenvectors, in which E is largest. (ADULT, λ = 0.01,
-	// τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a gram.Choice.Shift: the recursive residual ended at 1.9e-4, with a
-	// true residual of 1.8e-3 in float32 and 1.9e-4 in float64.)
+	// can be above 1 because c_j lies mostly outside the leading eigenvectors, in which E is largest. For example, on
+	// ADULT with λ = 0.01, τ = 1e-3 and ‖E‖₂ ≈ 2.3e-4 in float32 (without a gram.Choice.Shift), an iteration ended with
+	// the recursive residual 1.9e-4; its true residual was 1.8e-3 computed in float32 and 1.9e-4 in float64.
 	PreferredError float64
 	// λ/StorageErrorDivisor is the largest bound of ‖E‖₂ that is ever requested, whatever the residual. A larger value
 	// requires a more accurate storage.
@@ -73,25 +76,28 @@ type Policy struct {
 	// recursive and the true residual, which is smaller for products with float32 tiles. A smaller share costs a few
 	// more iterations.
 	TolFraction float64
-	// StoredTolFraction − ErrorShare·‖E‖₂/(λτ), but at least MinTolFraction, replaces TolFraction if true
-	// residuals are computed with K̃ and K̃ is not in float64. On MNIST, n = 20,000, the error of float32 tiles took
-	// 0.16 of τ = 1e-3.
+	// StoredTolFraction and MinTolFraction replace TolFraction if true residuals are computed with K̃ and K̃ is not in
+	// float64. The share is then StoredTolFraction − ErrorShare·‖E‖₂/(λτ), but at least MinTolFraction. On MNIST,
+	// n = 20,000, the error of float32 tiles took 0.16 of τ = 1e-3.
 	StoredTolFraction, MinTolFraction float64
-	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂. The factor measured on MNIST was 0.006.
+	// ErrorShare·‖E‖₂‖y‖₂/λ is the assumed upper bound of ‖Ec‖₂; 0.006 was measured on MNIST. A larger value lets
+	// iterations end at smaller residuals.
 	ErrorShare float64
 
 	// RestartReduction controls how often the solver restarts from the true residual: an iteration with K̃ ends once it
-	// has reduced the residual by the factor RestartReduction·‖E‖₂/λ, but at most MaxRestartReduction. A smaller value
-	// wastes iterations that the accuracy of K̃ cannot use; a larger value causes more restarts. The worst case of the
-	// factor is 1, and 0.1 was measured.
+	// has multiplied the residual by RestartReduction·‖E‖₂/λ, but at most MaxRestartReduction. A smaller value wastes
+	// iterations that the accuracy of K̃ cannot use; a larger value causes more restarts. An iteration with K̃ reaches
+	// ‖E‖₂/λ in the worst case, and reached 0.1‖E‖₂/λ in measurements.
 	RestartReduction, MaxRestartReduction float64
 
-	// SafetyFactor times the storage residual, with its sampling error, is subtracted from τ for a refinement with K̃.
-	// K is recomputed instead if less than MinRemainingShare·τ remains. A larger SafetyFactor costs iterations; a
-	// smaller one may require a second refinement.
+	// SafetyFactor times the storage residual ‖Ec‖₂/‖y‖₂, as estimated from the checked rows with the sampling error
+	// of this estimate, is subtracted from τ for a refinement with K̃. K is recomputed instead if less than
+	// MinRemainingShare·τ remains. A larger SafetyFactor costs iterations; a smaller one may leave an answer that
+	// misses τ.
 	SafetyFactor, MinRemainingShare float64
-	// RecomputedTolFractions are the limits of the share of τ at which a refinement aims if the recomputed K is not
-	// in float64. The share is TolFraction − 3·ErrorShare·‖E‖₂/(λτ) with the error E of the recomputed K.
+	// RecomputedTolFractions are the smallest and the largest share of τ at which a refinement aims if the recomputed K
+	// is not in float64. Between them the share is TolFraction − 3·ErrorShare·‖E‖₂/(λτ), where E is the error of the
+	// recomputed K, and the factor 3 is a margin.
 	RecomputedTolFractions [2]float64
 }
 
@@ -105,10 +111,10 @@ var DefaultPolicy = Policy{
 }
 
 // work returns the work of forming all of K, in the units of points.DistanceWork.
-func (t *System) work() float64 {
-	work := points.DistanceWork(t.Train.X)
-	if n := float64(t.Train.Len()); kernel.IsExpensive(t.Kernel) {
-		work += n * n * t.Policy.EvalWork
+func (s *System) work() float64 {
+	work := points.DistanceWork(s.Train.X)
+	if n := float64(s.Train.Len()); kernel.IsExpensive(s.Kernel) {
+		work += n * n * s.Policy.EvalWork
 	}
 	return work
 }
@@ -120,98 +126,100 @@ func formedShare(a *gram.Matrix) float64 {
 	if a == nil {
 		return 1
 	}
-	c := a.Choice()
-	if c.Sparse != nil && c.Sparse.AssumesDecreasing { // gram.Matrix.Exact forms all entries then
+	choice := a.Choice()
+	if choice.Sparse != nil && choice.Sparse.AssumesDecreasing { // gram.Matrix.Exact forms all entries then
 		return 1
 	}
-	return c.FormedShare()
+	return choice.FormedShare()
 }
 
 // UsesExactResidual reports whether every true residual is computed with a float64 kernel matrix: a recomputed one, or
 // a stored one for expensive kernels and where the proved error of a is negligible. a is K̃, or nil if it was not
 // formed yet.
-func (t *System) UsesExactResidual(a *gram.Matrix) bool {
-	maxWork := t.Policy.ExactWork
-	if kernel.IsExpensive(t.Kernel) {
-		maxWork = t.Policy.RefineWork
+func (s *System) UsesExactResidual(a *gram.Matrix) bool {
+	maxWork := s.Policy.ExactWork
+	if kernel.IsExpensive(s.Kernel) {
+		maxWork = s.Policy.RefineWork
 	}
-	// 16-bit tiles always need a refinement, and for points in bytes computing K in float64 takes little longer than in
-	// float32
+	// 16-bit tiles always need a refinement. For points in bytes, computing K in float64 takes little longer than in
+	// float32.
 	exactProducts := a != nil && a.Storage() == gram.Fixed16 && a.Choice().ExactProducts
-	return t.Residual == ExactResidual || t.Residual == AutoResidual && (exactProducts ||
-		t.work()*formedShare(a) <= maxWork)
+	return s.Residual == ExactResidual || s.Residual == AutoResidual && (exactProducts ||
+		s.work()*formedShare(a) <= maxWork)
 }
 
 // refinesByExact reports whether K is recomputed if the checked rows miss the tolerance. a is K̃, or nil if it was not
 // formed yet.
-func (t *System) refinesByExact(a *gram.Matrix) bool {
-	return t.Residual == AutoResidual && t.work()*formedShare(a) <= t.Policy.RefineWork
+func (s *System) refinesByExact(a *gram.Matrix) bool {
+	return s.Residual == AutoResidual && s.work()*formedShare(a) <= s.Policy.RefineWork
 }
 
 // MayRecompute reports whether true residuals may be computed with a recomputed K: always, or if the checked rows miss
 // the tolerance.
-func (t *System) MayRecompute() bool {
-	return t.Residual == ExactResidual || t.Residual == AutoResidual && t.work() <= t.Policy.RefineWork
+func (s *System) MayRecompute() bool {
+	return s.Residual == ExactResidual || s.Residual == AutoResidual && s.work() <= s.Policy.RefineWork
 }
 
-// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredError·τλ. For an expensive kernel it is
-// negligible, so that each entry is evaluated once, in float64, for both K and the residuals.
-func (t *System) PreferredError() float64 {
-	if kernel.IsExpensive(t.Kernel) {
+// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredError·τλ. For an expensive kernel it returns a
+// negligible number, which forces a storage in float64: each entry of K is then evaluated only once and serves the
+// residuals too.
+func (s *System) PreferredError() float64 {
+	if kernel.IsExpensive(s.Kernel) {
 		return 1e-300
 	}
-	return t.Policy.PreferredError * t.Tol * t.Lambda
+	return s.Policy.PreferredError * s.Tol * s.Lambda
 }
 
 // StorageErrorBound returns the bound of ‖E‖₂, E = K̃ − K, that K̃ must meet if the storage is chosen automatically.
-func (t *System) StorageErrorBound() float64 {
-	if t.MayRecompute() {
-		return min(t.PreferredError(), t.Lambda/t.Policy.StorageErrorDivisor)
+func (s *System) StorageErrorBound() float64 {
+	if s.MayRecompute() {
+		return min(s.PreferredError(), s.Lambda/s.Policy.StorageErrorDivisor)
 	}
-	return t.Lambda / t.Policy.StorageErrorDivisor
+	return s.Lambda / s.Policy.StorageErrorDivisor
 }
 
 // RecomputedErrorBound returns the largest ‖E‖₂ of a recomputed K, τλ/Policy.RecomputedErrorDivisor.
-func (t *System) RecomputedErrorBound() float64 {
-	return t.Tol * t.Lambda / t.Policy.RecomputedErrorDivisor
+func (s *System) RecomputedErrorBound() float64 {
+	return s.Tol * s.Lambda / s.Policy.RecomputedErrorDivisor
 }
 
 // DirectStorage returns the storage of a direct solve whose storage is not configured: gram.Float32, with refinement,
 // or gram.Float64.
-func (t *System) DirectStorage() gram.Storage {
-	if direct.FasterPrecision(t.Train.Len(), slices.Max(kernel.Diag(t.Kernel, t.Train.X)), t.Lambda,
-		t.Tol) == direct.Float32Refined {
+func (s *System) DirectStorage() gram.Storage {
+	if direct.FasterPrecision(s.Train.Len(), slices.Max(kernel.Diag(s.Kernel, s.Train.X)), s.Lambda,
+		s.Tol) == direct.Float32Refined {
 		return gram.Float32
 	}
 	return gram.Float64
 }
 
-// setTolFraction sets o.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
-// exact is not nil, it also makes pcg compute true residuals with exact, or with a where that is as good, and restart
-// from them.
-func (s *run) setTolFraction(o *pcg.Options, a, exact *gram.Matrix) {
-	p, stored := &s.Policy, a.Choice()
-	// leave room for the error that the checked rows will reveal
-	if o.TolFraction = p.TolFraction; exact == nil && !s.refining && a.Storage() != gram.Float64 {
-		o.TolFraction = max(p.StoredTolFraction-p.ErrorShare*stored.Error/(s.Lambda*s.Tol), p.MinTolFraction)
+// setTolFraction sets options.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
+// exact is not nil, it also makes package pcg restart from true residuals computed with exact, or with a if the error
+// of a is negligible.
+func (r *run) setTolFraction(options *pcg.Options, a, exact *gram.Matrix) {
+	policy, stored := &r.Policy, a.Choice()
+	// The unused part of the tolerance is for the error that the checked rows will reveal.
+	if options.TolFraction = policy.TolFraction; exact == nil && !r.isRefinement && a.Storage() != gram.Float64 {
+		options.TolFraction = max(policy.StoredTolFraction-policy.ErrorShare*stored.Error/(r.Lambda*r.Tol),
+			policy.MinTolFraction)
 	}
 	if exact != nil {
-		o.Exact, o.ReachableReduction = s.residualOperator(a, exact),
-			min(p.RestartReduction*stored.Error/s.Lambda, p.MaxRestartReduction)
+		options.Exact, options.ReachableReduction = r.residualOperator(a, exact),
+			min(policy.RestartReduction*stored.Error/r.Lambda, policy.MaxRestartReduction)
 	}
 }
 
 // refineTol returns the tolerance of a refinement with K̃, which leaves room for the storage residual ‖Ec‖₂/‖y‖₂ of the
 // answer. samplingFactor covers the sampling error of that residual. suffices is false if too little of tau is left.
-func (t *System) refineTol(tau, samplingFactor, storageResidual float64) (tol float64, suffices bool) {
-	tol = tau - t.Policy.SafetyFactor*samplingFactor*storageResidual
-	return tol, tol >= tau*t.Policy.MinRemainingShare
+func (s *System) refineTol(tau, samplingFactor, storageResidual float64) (tol float64, suffices bool) {
+	tol = tau - s.Policy.SafetyFactor*samplingFactor*storageResidual
+	return tol, tol >= tau*s.Policy.MinRemainingShare
 }
 
 // recomputedTol returns the tolerance of a refinement with a recomputed K that is not in float64. It leaves room for
 // the error that the checked rows will reveal (Policy.RecomputedTolFractions).
-func (t *System) recomputedTol(tau float64, recomputed *gram.Matrix) float64 {
-	p, limits := &t.Policy, t.Policy.RecomputedTolFractions
-	share := p.TolFraction - 3*p.ErrorShare*recomputed.Choice().Error/(t.Lambda*t.Tol)
+func (s *System) recomputedTol(tau float64, recomputed *gram.Matrix) float64 {
+	policy, limits := &s.Policy, s.Policy.RecomputedTolFractions
+	share := policy.TolFraction - 3*policy.ErrorShare*recomputed.Choice().Error/(s.Lambda*s.Tol)
 	return tau * min(max(share, limits[0]), limits[1])
 }

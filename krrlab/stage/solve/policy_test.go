@@ -18,12 +18,12 @@ import (
 // error is then requested. For a user-defined kernel without a profile, each evaluation counts as Policy.EvalWork.
 func TestWorkOfExactResidual(t *testing.T) {
 	const work = 2 * numPoints * numPoints // n²d
-	for _, c := range []struct {
+	for _, test := range []struct {
 		residual              ResidualPolicy
-		exactWork, refineWork float64 // the limits, Policy.ExactWork and RefineWork
+		exactWork, refineWork float64 // the limits Policy.ExactWork and Policy.RefineWork
 
-		usesExact, refinesByExact, mayRecompute bool
-		storageError                            float64 // storage error that is requested, in units of λ
+		usesExact, refinesByExact, mayRecompute bool    // expected results of the methods of these names
+		storageError                            float64 // expected StorageErrorBound, in units of λ
 	}{
 		{AutoResidual, work, work, true, true, true, 20e-3},
 		{AutoResidual, work - 1, work, false, true, true, 20e-3},
@@ -31,17 +31,17 @@ func TestWorkOfExactResidual(t *testing.T) {
 		{ExactResidual, -1, -1, true, false, true, 20e-3},
 		{StoredResidual, 1e9, 1e9, false, false, false, 0.1},
 	} {
-		s := newSystem(func(s *System) { s.Tol, s.Residual = 1e-3, c.residual })
-		s.Policy.ExactWork, s.Policy.RefineWork = c.exactWork, c.refineWork
+		s := newSystem(func(s *System) { s.Tol, s.Residual = 1e-3, test.residual })
+		s.Policy.ExactWork, s.Policy.RefineWork = test.exactWork, test.refineWork
 		got := [3]bool{s.UsesExactResidual(nil), s.refinesByExact(nil), s.MayRecompute()}
-		testkit.Equal(t, got, [3]bool{c.usesExact, c.refinesByExact, c.mayRecompute}, c)
-		testkit.Near(t, s.StorageErrorBound()/s.Lambda, c.storageError, 1e-12, c)
+		testkit.Equal(t, got, [3]bool{test.usesExact, test.refinesByExact, test.mayRecompute}, test)
+		testkit.Near(t, s.StorageErrorBound()/s.Lambda, test.storageError, 1e-12, test)
 		// For a user-defined kernel the limit is RefineWork in both cases.
 		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
 		s.Policy.RefineWork += 3 * numPoints * numPoints
-		if s.UsesExactResidual(nil) != c.mayRecompute || s.MayRecompute() != c.mayRecompute ||
+		if s.UsesExactResidual(nil) != test.mayRecompute || s.MayRecompute() != test.mayRecompute ||
 			s.PreferredError() != 1e-300 {
-			t.Errorf("%+v with a user-defined kernel: exact residuals %t, may recompute %t, preferred error %g", c,
+			t.Errorf("%+v with a user-defined kernel: exact residuals %t, may recompute %t, preferred error %g", test,
 				s.UsesExactResidual(nil), s.MayRecompute(), s.PreferredError())
 		}
 		testkit.Equal(t, s.DirectStorage(), gram.Float64)
@@ -58,8 +58,8 @@ func TestWorkOfSparseTiles(t *testing.T) {
 		s := newSystem(func(s *System) { s.Kernel = k })
 		a := testkit.Must(gram.New(t.Context(), k, s.Train.X, s.Lambda,
 			&gram.Options{Tiles: gram.SparseTiles, TileSize: 16}))
-		c := a.Choice()
-		work, share, onlyClaimed := s.work(), c.FormedShare(), c.Sparse.AssumesDecreasing
+		storage := a.Choice()
+		work, share, onlyClaimed := s.work(), storage.FormedShare(), storage.Sparse.AssumesDecreasing
 		s.Policy.ExactWork, s.Policy.RefineWork = work*share, work*share
 		if !(share < 1) || s.UsesExactResidual(nil) || s.UsesExactResidual(a) == onlyClaimed ||
 			s.refinesByExact(a) == onlyClaimed || onlyClaimed != (formedShare(a) == 1) {
@@ -69,48 +69,52 @@ func TestWorkOfSparseTiles(t *testing.T) {
 	}
 }
 
-// TestTolFractions checks how much of the tolerance remains for the storage error of K.
+// TestTolFractions checks at which share of the tolerance iterations end, so that the rest is left for the storage
+// error of K: in a first run, in a refinement with the stored K, and in one with K recomputed.
 func TestTolFractions(t *testing.T) {
 	s := newSystem(func(s *System) { s.Storage, s.Residual = gram.Float32, StoredResidual })
-	a := testkit.Must(s.source(t.Context(), nil, nil)).A
-	e, exact := a.Choice().Error, a.Exact(1e-9)
-	// share is the part of τ that ErrorShare·‖E‖₂/λ takes. want has the fractions of the tolerance that remain with the
-	// stored K and with K recomputed.
-	for share, want := range map[float64][2]float64{
+	a := testkit.Must(s.buildMatrices(t.Context(), nil, nil)).A
+	storageError, exact := a.Choice().Error, a.Exact(1e-9)
+	// errorShare is the part of τ that ErrorShare·‖E‖₂/λ takes. wantShares are the shares of the tolerance at which
+	// iterations with the stored K and with K recomputed end.
+	for errorShare, wantShares := range map[float64][2]float64{
 		0.1: {0.7, 0.67}, 0.2: {0.6, 0.37}, 0.4: {0.5, 0.25}, 0.01: {0.79, 0.75},
 	} {
-		s.Tol = s.Policy.ErrorShare * e / s.Lambda / share
-		var o pcg.Options
-		(&run{System: s}).setTolFraction(&o, a, nil)
-		testkit.Near(t, o.TolFraction, want[0], 1e-12, share)
-		testkit.Near(t, s.recomputedTol(3, a), 3*want[1], 1e-12, share)
+		s.Tol = s.Policy.ErrorShare * storageError / s.Lambda / errorShare
+		var options pcg.Options
+		(&run{System: s}).setTolFraction(&options, a, nil)
+		testkit.Near(t, options.TolFraction, wantShares[0], 1e-12, errorShare)
+		testkit.Near(t, s.recomputedTol(3, a), 3*wantShares[1], 1e-12, errorShare)
 	}
-	var o pcg.Options
-	refinement := &run{System: s, refining: true}
-	if refinement.setTolFraction(&o, a, nil); o.TolFraction != s.Policy.TolFraction || o.Exact != nil {
-		t.Errorf("a refinement has the fraction %g of the tolerance, want %g", o.TolFraction, s.Policy.TolFraction)
+	var options pcg.Options
+	refinement := &run{System: s, isRefinement: true}
+	if refinement.setTolFraction(&options, a, nil); options.TolFraction != s.Policy.TolFraction ||
+		options.Exact != nil {
+		t.Errorf("a refinement has the fraction %g of the tolerance, want %g", options.TolFraction,
+			s.Policy.TolFraction)
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
-		if refinement.setTolFraction(&o, a, exact); o.TolFraction != s.Policy.TolFraction ||
-			o.Exact.(*residualOperator).Matrix != exact ||
-			math.Abs(o.ReachableReduction-min(restartReduction*e/s.Lambda, 0.5)) > 1e-12 {
+		if refinement.setTolFraction(&options, a, exact); options.TolFraction != s.Policy.TolFraction ||
+			options.Exact.(*residualOperator).Matrix != exact ||
+			math.Abs(options.ReachableReduction-min(restartReduction*storageError/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("a refinement with K in float64 has the fraction %g of the tolerance and a reduction by %g",
-				o.TolFraction, o.ReachableReduction)
+				options.TolFraction, options.ReachableReduction)
 		}
 	}
 	s.Policy.SafetyFactor = 1
-	for storage, want := range map[float64]float64{0.4: 1.2, 0.5: 1, 0.75: 0.5} {
-		tol, enough := s.refineTol(2, 2, storage)
-		testkit.Equal(t, tol, want, storage)
-		testkit.Equal(t, enough, want >= 1, storage)
+	const tau, samplingFactor = 2, 2 // at least 1, half of tau, must remain
+	for storageResidual, wantTol := range map[float64]float64{0.4: 1.2, 0.5: 1, 0.75: 0.5} {
+		tol, suffices := s.refineTol(tau, samplingFactor, storageResidual)
+		testkit.Equal(t, tol, wantTol, storageResidual)
+		testkit.Equal(t, suffices, wantTol >= 1, storageResidual)
 	}
 	testkit.Near(t, s.RecomputedErrorBound(), s.Tol*s.Lambda/20, 0)
 }
 
 // TestWatch checks the monitor of an iteration: the time left is reported from the third iteration on while residuals
-// decrease, and a plan ends the iteration once its earlier and remaining iterations take longer than the direct
-// solver. An error of the error bounds ends it too, after the event is reported.
+// decrease, and a plan ends the iteration once the earlier and the remaining iterations take longer than the direct
+// solver. An error from the error bounds also ends the iteration, after the event is reported.
 func TestWatch(t *testing.T) {
 	s := newSystem(func(s *System) { s.Tol = 1e-8 })
 	var event stage.Event
@@ -122,9 +126,9 @@ func TestWatch(t *testing.T) {
 	for before, wantErrs := range map[int][]error{0: {nil, nil, nil, nil, ErrLate, ErrLate}, 3: {nil, ErrLate}} {
 		watch := s.watch(t.Context(), before, nil, tol)
 		for k, want := range wantErrs {
-			it := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
-			if err := watch(it); err != want || event.Iteration != k+1 || event.Residual != it.MaxRelRes ||
-				(event.Remaining >= 0) != (k > 1) {
+			iteration := &pcg.Iteration{Index: k + 1, MaxRelRes: math.Pow(0.1, float64(k+1))}
+			if err := watch(iteration); err != want || event.Iteration != k+1 ||
+				event.Residual != iteration.MaxRelRes || (event.Remaining >= 0) != (k > 1) {
 				t.Errorf("after %d earlier iterations, iteration %d: error %v, want %v; event %v", before, k+1, err,
 					want, event)
 			}

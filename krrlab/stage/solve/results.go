@@ -13,39 +13,40 @@ import (
 )
 
 // addIterations adds the result of a run of conjugate gradients to the solution. seconds is the total time of the run,
-// and bounds[k] the error bound after iteration k (HistoryRow.Bound). Iterations, seconds and history are added to
-// those of earlier runs; the other fields are replaced.
-func (s *Solution) addIterations(res *pcg.Result, bounds []float64, seconds float64) {
-	s.Seconds.Residual += res.Stats.Exact.Seconds
-	s.Seconds.Solve += seconds - res.Stats.Exact.Seconds
-	s.Result = res
-	s.Iterations += res.Iterations
-	s.Status, s.ColumnTrueResiduals, s.ColumnRoundings = res.Status, res.TrueRelRes, res.Rounding
-	if k := res.Cond(); !math.IsNaN(k) {
-		s.Kappa = stage.Number(k)
+// and bounds[k] the error bound after iteration k (HistoryRow.Bound). The iterations, the seconds and the history are
+// added to those of earlier runs; the other fields are replaced.
+func (s *Solution) addIterations(result *pcg.Result, bounds []float64, seconds float64) {
+	s.Seconds.Residual += result.Stats.Exact.Seconds
+	s.Seconds.Solve += seconds - result.Stats.Exact.Seconds
+	s.Result = result
+	s.Iterations += result.Iterations
+	s.Status, s.ColumnTrueResiduals, s.ColumnRoundings = result.Status, result.TrueRelRes, result.Rounding
+	if kappa := result.Cond(); !math.IsNaN(kappa) {
+		s.Kappa = stage.Number(kappa)
 	}
-	for k, h := range res.History.RelRes {
-		s.History = append(s.History, HistoryRow{Iteration: len(s.History), Residual: floats.Max(h), Columns: h,
-			Bound: stage.Number(bounds[k])})
+	for k, residuals := range result.History.RelRes {
+		s.History = append(s.History, HistoryRow{Iteration: len(s.History), Residual: floats.Max(residuals),
+			Columns: residuals, Bound: stage.Number(bounds[k])})
 	}
 }
 
 // addDirect sets the result of a direct solve.
-func (s *Solution) addDirect(res *direct.Result) {
-	s.Status = res.Status
-	s.ColumnTrueResiduals, s.ColumnRoundings, s.ResidualKind = res.TrueRelRes, res.Rounding, ResidualInFloat64
-	s.KBound = stage.Number(res.KError)
-	s.Storage, s.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes
-	s.Seconds.Kernel, s.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
-	s.Seconds.Solve, s.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
-	for i, r := range res.History {
-		s.History = append(s.History, HistoryRow{Iteration: i, Residual: floats.Max(r), Columns: r,
+func (s *Solution) addDirect(result *direct.Result) {
+	s.Status = result.Status
+	s.ColumnTrueResiduals, s.ColumnRoundings, s.ResidualKind = result.TrueRelRes, result.Rounding, ResidualInFloat64
+	s.KBound = stage.Number(result.KError)
+	s.Storage, s.KBytes = fmt.Sprintf("dense %v", result.Precision), result.Bytes
+	s.Seconds.Kernel, s.Seconds.Factor = result.Seconds.Kernel, result.Seconds.Factor
+	s.Seconds.Solve, s.Seconds.Residual = result.Seconds.Solve, result.Seconds.Residual
+	for i, residuals := range result.History {
+		s.History = append(s.History, HistoryRow{Iteration: i, Residual: floats.Max(residuals), Columns: residuals,
 			Bound: stage.Unknown})
 	}
 }
 
-// setLargest sets the largest residual, and the largest of its errors, from those of the columns. If one of a list is
-// not finite, which JSON cannot express, the list and its largest number become unknown.
+// setLargest sets TrueResidual, Rounding, SampledResidual and StorageResidual to the largest numbers of the columns. If
+// a list has a number that is not finite, which JSON cannot express, the list becomes nil and its largest number
+// unknown.
 func (s *Solution) setLargest() {
 	s.TrueResidual, s.ColumnTrueResiduals = largestKnown(s.ColumnTrueResiduals)
 	s.Rounding, s.ColumnRoundings = largestKnown(s.ColumnRoundings)
@@ -60,8 +61,8 @@ func (s *Solution) setLargest() {
 // has a number that is not finite.
 func largestKnown(list []float64) (stage.Number, []float64) {
 	if len(list) > 0 {
-		if w := stage.Number(slices.Max(list)); w.Known() {
-			return w, list
+		if largest := stage.Number(slices.Max(list)); largest.Known() {
+			return largest, list
 		}
 	}
 	return stage.Unknown, nil

@@ -19,47 +19,47 @@ type run struct {
 	Matrices      // K̃, M and their properties
 	buildMatrices MatrixBuilder
 	sol           *Solution
-	checkpoints   *checkpoints  // nil if none are configured
+	checkpoints   *checkpointer // nil if none are configured
 	residuals     *mat.Dense    // residuals of the answer, whose norms are the true residuals; nil if unknown
 	stopError     error         // error that stopped the iteration: of the Monitor, or ErrLate; nil for pcg.ErrStop
 	solutionNorms []float64     // lower bounds of ‖c_j*‖_A for an iteration that starts with an answer; nil: unknown
 	bounds        bound.Monitor // error bounds and stopping rule of the iteration
-	refining      bool          // the iteration improves an answer of this solve
+	isRefinement  bool          // whether the iteration improves an answer of this solve
 }
 
-// Run solves the system t with the matrices that build makes. It returns the coefficients C, n×t, and sets the
+// Run solves the system with the matrices that buildMatrices makes. It returns the coefficients C, n×t, and sets the
 // properties of the answer in sol, except for its model. The fields of sol that describe the request must be set.
 //
 // C is nil if there is no answer. If ctx ended or the Monitor stopped the iteration, Run may return the last iterate
 // together with the error. A planned solve that takes too long returns ErrLate and no answer.
-func Run(ctx context.Context, t *System, build MatrixBuilder, sol *Solution) (*mat.Dense, error) {
-	s := &run{System: t, buildMatrices: build, sol: sol}
-	sol.System = t
-	solver := s.iterate
-	switch t.Solver {
+func Run(ctx context.Context, system *System, buildMatrices MatrixBuilder, sol *Solution) (*mat.Dense, error) {
+	r := &run{System: system, buildMatrices: buildMatrices, sol: sol}
+	sol.System = system
+	solve := r.iterate
+	switch system.Solver {
 	case Direct:
-		solver = s.direct
+		solve = r.direct
 	case Fourier:
-		solver = s.solveFourier
+		solve = r.solveFourier
 	}
-	c, err := solver(ctx)
-	if err == nil && s.stopError == ErrLate {
-		return nil, s.stopError
+	c, err := solve(ctx)
+	if err == nil && r.stopError == ErrLate {
+		return nil, r.stopError
 	}
 	if c == nil || err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	switch {
-	case err != nil:
+	case err != nil: // ctx ended
 		sol.Status = statusOf(ctx)
 	case sol.Status == pcg.Stopped:
-		err = s.stopError
+		err = r.stopError
 	}
-	s.correctStatus()
-	sol.residuals = s.residuals
+	r.correctStatus()
+	sol.residuals = r.residuals
 	sol.finish()
-	if e := s.certify(ctx, c); e != nil && err == nil && ctx.Err() == nil {
-		return nil, e
+	if certifyErr := r.certify(ctx, c); certifyErr != nil && err == nil && ctx.Err() == nil {
+		return nil, certifyErr
 	}
 	return c, err
 }
@@ -74,92 +74,92 @@ func statusOf(ctx context.Context) pcg.Status {
 
 // iterate solves by conjugate gradients with or without a preconditioner, or by block conjugate gradients. It resumes
 // from a checkpoint if there is one, and refines the answer if it misses the tolerance for K itself.
-func (s *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
-	var saved *gram.Choice
-	if s.checkpoints, saved, err = openCheckpoints(ctx, s.System, s.sol); err != nil {
+func (r *run) iterate(ctx context.Context) (c *mat.Dense, err error) {
+	var savedStorage *gram.Choice
+	if r.checkpoints, savedStorage, err = openCheckpoints(ctx, r.System, r.sol); err != nil {
 		return nil, err
 	}
-	defer s.checkpoints.close()
-	s.checkpoints.restore(s)
-	if s.Matrices, err = s.buildMatrices(ctx, saved, s.sol); err != nil {
+	defer r.checkpoints.close()
+	r.checkpoints.restore(r)
+	if r.Matrices, err = r.buildMatrices(ctx, savedStorage, r.sol); err != nil {
 		return nil, err
 	}
-	if c := s.checkpoints.answer(); c != nil {
-		return s.refine(ctx, c)
+	if c := r.checkpoints.answer(); c != nil {
+		return r.refine(ctx, c)
 	}
-	o := new(pcg.Options)
-	if s.Start != nil && s.Stop.Rule != bound.ByANorm {
-		o.InitX, s.solutionNorms = s.Start, make([]float64, s.columns()) // the lower bounds 0
-		o.Smooth = s.checkpoints == nil
-		if s.StartTrace > 0 && s.bounds.Noise == nil {
-			s.bounds.Noise = &bound.Noise{Trace: s.StartTrace}
+	options := new(pcg.Options)
+	if r.Start != nil && r.Stop.Rule != bound.ByANorm {
+		options.InitX, r.solutionNorms = r.Start, make([]float64, r.columns()) // 0 is a lower bound of every norm
+		options.Smooth = r.checkpoints == nil
+		if r.StartTrace > 0 && r.bounds.Noise == nil {
+			r.bounds.Noise = &bound.Noise{Trace: r.StartTrace}
 		}
 	}
-	exact, kind, tol, err := s.residualMatrix(ctx, false)
+	residual, err := r.chooseResidual(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o.Tol = tol
-	s.checkpoints.configure(s.sol, s.A.Choice(), nil, o)
-	c, err = s.pcg(ctx, o, exact, kind)
+	r.checkpoints.configure(r.sol, r.A.Choice(), nil, options)
+	c, err = r.conjugateGradients(ctx, options, residual)
 	if c == nil || err != nil {
 		return c, err
 	}
-	if !s.UsesExactResidual(s.A) {
-		if err := s.checkRows(ctx, c); err != nil {
+	if !r.UsesExactResidual(r.A) {
+		if err := r.checkRows(ctx, c); err != nil {
 			return c, err
 		}
 	}
 	switch {
-	case s.sol.Status == pcg.Stopped && s.bounds.Stopped: // the recursive residual met the stopping rule: certify that
-		if err := s.certify(ctx, c); err != nil || s.sol.CriterionMet() {
+	case r.sol.Status == pcg.Stopped && r.bounds.Stopped:
+		// The recursive residual met the stopping rule. Refine the answer only if its true residual does not.
+		if err := r.certify(ctx, c); err != nil || r.sol.CriterionMet() {
 			return c, err
 		}
-	case exact != nil || !s.finished() || s.rowsMeet(s.Tol):
+	case residual.matrix != nil || !r.convergedOrStalled() || r.checkedRowsMeet(r.Tol):
 		return c, nil
 	}
-	return s.refine(ctx, c)
+	return r.refine(ctx, c)
 }
 
-// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, where nil means 0, and adds the
-// result to the solution. If exact is not nil, the true residual is computed with it, and if K̃ is too inaccurate for
-// the tolerance, the restarts of package pcg refine C. kind describes exact in the report. pcg returns nil if there is
-// no iterate, and the last iterate together with the error if ctx ended.
-func (s *run) pcg(ctx context.Context, o *pcg.Options, exact *gram.Matrix, kind string) (*mat.Dense, error) {
-	sol := s.sol
-	if err := s.startBounds(ctx, o); err != nil {
+// conjugateGradients solves AC = Y by (preconditioned, block) conjugate gradients to the tolerance residual.tol,
+// starting from C = options.InitX, where nil means 0, and adds the result to the solution. If residual.matrix is not
+// nil and K̃ is too inaccurate for the tolerance, the restarts of package pcg refine C. conjugateGradients returns nil
+// if there is no iterate, and the last iterate together with the error if ctx ended.
+func (r *run) conjugateGradients(ctx context.Context, options *pcg.Options, residual residualChoice) (*mat.Dense,
+	error) {
+	sol := r.sol
+	options.Tol = residual.tol
+	if err := r.startBounds(ctx, options); err != nil {
 		return nil, err
 	}
-	s.setTolFraction(o, s.A, exact)
-	o.MaxIter, o.Monitor = s.MaxIter, s.watch(ctx, sol.Iterations, s.bounds.Check, s.bounds.ExpectedTol)
-	if sol.ResidualKind = ResidualInStored; exact != nil {
-		sol.ResidualKind = kind
-	}
+	r.setTolFraction(options, r.A, residual.matrix)
+	options.MaxIter, options.Monitor = r.MaxIter, r.watch(ctx, sol.Iterations, r.bounds.Check, r.bounds.ExpectedTol)
+	sol.ResidualKind = residual.kind
 	start := time.Now()
 	solve := pcg.Solve
-	if s.Solver == BlockPCG {
+	if r.Solver == BlockPCG {
 		solve = pcg.SolveBlock
 	}
-	res, err := solve(ctx, s.A, s.M, s.Y, o)
-	if res == nil || res.Status == pcg.Failed {
+	result, err := solve(ctx, r.A, r.M, r.Y, options)
+	if result == nil || result.Status == pcg.Failed {
 		return nil, err
 	}
-	if res.Status == pcg.Stopped {
-		s.stopError, err = err, ctx.Err()
+	if result.Status == pcg.Stopped {
+		r.stopError, err = err, ctx.Err()
 	}
-	s.residuals = res.R
-	if exact != nil && o.Exact.(*residualOperator).usedStored() {
+	r.residuals = result.R
+	if residual.matrix != nil && options.Exact.(*residualOperator).lastUsedStored() {
 		sol.ResidualKind = ResidualInStored64
 	}
-	if res.Tol > o.Tol { // stop rule predictions accepted a larger tolerance, in this run or in the one that it resumes
-		s.setTolerance(res.Tol/s.bounds.TolFraction, s.bounds.Noise)
+	if result.Tol > options.Tol { // stop rule predictions accepted a larger tolerance, perhaps before a resumption
+		r.setTolerance(result.Tol/r.bounds.TolFraction, r.bounds.Noise)
 	}
-	sol.addIterations(res, s.bounds.Problem.History(res), time.Since(start).Seconds())
-	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
+	sol.addIterations(result, r.bounds.Problem.History(result), time.Since(start).Seconds())
+	if err != nil || result.Status == pcg.Stopped && math.IsNaN(result.MaxTrueRelRes()) {
 		sol.ColumnTrueResiduals, sol.ColumnRoundings, sol.ResidualKind = nil, nil, ResidualRecursive
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err
 	}
-	return res.X, err
+	return result.X, err
 }

@@ -23,12 +23,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// numPoints is the number of points of the systems here. It is so small that the solve checks every row of K, so that
-// estimates from rows are exact.
+// numPoints is the number of points of newSystem. It is so small that the solve checks every row of K in float64, so
+// that estimates from the checked rows are exact up to rounding.
 const numPoints = 150
 
-// newSystem returns a system with two right-hand sides, the second of which is 1,000 times as large as the first, after
-// change has changed it.
+// newSystem returns a system with two right-hand sides, the second 1,000 times as large as the first, after applying
+// change.
 func newSystem(change func(*System)) *System {
 	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, MinEigenvalue: 0.01, ProvedSemidefinite: true,
 		Solver: PCG, Tol: 1e-6,
@@ -42,36 +42,37 @@ func newSystem(change func(*System)) *System {
 	return s
 }
 
-// source makes K as the system requires it, and M = FFᵀ+λI from 20 landmarks unless the solver is CG.
-func (s *System) source(ctx context.Context, as *gram.Choice, _ *Solution) (m Matrices, err error) {
-	m.LambdaP = s.Lambda
-	o := &gram.Options{Storage: s.Storage, SameAs: as, Accuracy: s.Lambda / 10,
+// buildMatrices is a MatrixBuilder. It makes K with the storage error that the system requires, and M = FFᵀ+λI from 20
+// landmarks unless the solver is CG.
+func (s *System) buildMatrices(ctx context.Context, resumed *gram.Choice, _ *Solution) (matrices Matrices, err error) {
+	matrices.LambdaP = s.Lambda
+	options := &gram.Options{Storage: s.Storage, SameAs: resumed, Accuracy: s.Lambda / 10,
 		PreferredAccuracy: s.StorageErrorBound()}
-	if m.A, err = gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, o); err != nil || s.Solver == CG {
-		return m, err
+	if matrices.A, err = gram.New(ctx, s.Kernel, s.Train.X, s.Lambda, options); err != nil || s.Solver == CG {
+		return matrices, err
 	}
-	if m.Landmarks, err = lowrank.Nystrom(ctx, m.A, 20, rng.New(1), nil); err == nil {
-		m.M, err = precond.New(ctx, m.Landmarks.F, s.Lambda, nil)
+	if matrices.Landmarks, err = lowrank.Nystrom(ctx, matrices.A, 20, rng.New(1), nil); err == nil {
+		matrices.M, err = precond.New(ctx, matrices.Landmarks.F, s.Lambda, nil)
 	}
-	return m, err
+	return matrices, err
 }
 
-// checkClaims compares the residuals and error bounds that a solution claims with those of its coefficients x, computed
-// by dense linear algebra in float64. It also checks the history, the seconds and the figure.
-func (s *System) checkClaims(t testing.TB, sol *Solution, x *mat.Dense) {
+// checkClaims compares the residuals and error bounds in sol with those of the coefficients c, computed by dense linear
+// algebra in float64. It also checks the history, the seconds and the figure.
+func (s *System) checkClaims(t testing.TB, sol *Solution, c *mat.Dense) {
 	t.Helper()
-	var chol mat.Cholesky
-	var r, e mat.Dense // residual, and distance to the solution
+	var cholesky mat.Cholesky
+	var r, e mat.Dense // residuals Y − Ac and errors A⁻¹Y − c
 	a := testkit.AddRidge(testkit.KernelMatrix(s.Kernel, s.Train.X), s.Lambda)
-	if !chol.Factorize(a) || chol.SolveTo(&e, s.Y) != nil {
+	if !cholesky.Factorize(a) || cholesky.SolveTo(&e, s.Y) != nil {
 		t.Fatal("K+λI is not positive definite")
 	}
-	r.Mul(a, x)
+	r.Mul(a, c)
 	r.Sub(s.Y, &r)
-	e.Sub(&e, x)
+	e.Sub(&e, c)
 	for j, reported := range sol.ColumnTrueResiduals {
 		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(s.Y.ColView(j), 2)
-		tolerance := 1e-12
+		tolerance := 1e-12 // rounding of the dense computation
 		if sol.ColumnRoundings != nil {
 			tolerance += sol.ColumnRoundings[j]
 		}
@@ -83,10 +84,10 @@ func (s *System) checkClaims(t testing.TB, sol *Solution, x *mat.Dense) {
 		if sol.Converged() && residual > s.Tol {
 			t.Errorf("column %d is called converged with a residual of %g", j, residual)
 		}
-		if b := sol.Error; b != nil {
-			errorNorm := math.Sqrt(mat.Dot(e.ColView(j), r.ColView(j)))
-			if errorNorm > b.Bounds[j] || b.Certain != nil && errorNorm > b.Certain[j] {
-				t.Errorf("column %d: the A-norm of the error is %g, above its bound in %+v", j, errorNorm, b)
+		if bounds := sol.Error; bounds != nil {
+			errorNorm := math.Sqrt(mat.Dot(e.ColView(j), r.ColView(j))) // ‖e_j‖_A, since Ae = r
+			if errorNorm > bounds.Bounds[j] || bounds.Certain != nil && errorNorm > bounds.Certain[j] {
+				t.Errorf("column %d: the A-norm of the error is %g, above its bound in %+v", j, errorNorm, bounds)
 			}
 		}
 	}
@@ -94,18 +95,19 @@ func (s *System) checkClaims(t testing.TB, sol *Solution, x *mat.Dense) {
 	if runs := len(sol.History) - sol.Iterations; runs != 1 && runs != 2 && s.Solver != Direct {
 		t.Errorf("%d rows of history after %d iterations", len(sol.History), sol.Iterations)
 	}
-	fig := sol.Plot()
-	if err := fig.Validate(); err != nil || len(fig.Series[0].X) != max(1, len(sol.History)) ||
+	figure := sol.Plot()
+	if err := figure.Validate(); err != nil || len(figure.Series[0].X) != max(1, len(sol.History)) ||
 		!strings.Contains(sol.HTML(), "the numbers") {
-		t.Errorf("a figure of %d points for %d rows of history, error %v", len(fig.Series[0].X), len(sol.History), err)
+		t.Errorf("a figure of %d points for %d rows of history, error %v", len(figure.Series[0].X), len(sol.History),
+			err)
 	}
-	for k, h := range sol.History {
-		if h.Iteration != k || h.Residual != max(h.Columns[0], h.Columns[1]) {
-			t.Errorf("row %d of the history: %+v", k, h)
+	for k, row := range sol.History {
+		if row.Iteration != k || row.Residual != max(row.Columns[0], row.Columns[1]) {
+			t.Errorf("row %d of the history: %+v", k, row)
 		}
 	}
-	if sec := sol.Seconds; s.Solver != Direct && !(sec.Solve > 0 && sec.Residual > 0) {
-		t.Errorf("seconds %+v, want some for the solve and for the residual", sec)
+	if seconds := sol.Seconds; s.Solver != Direct && !(seconds.Solve > 0 && seconds.Residual > 0) {
+		t.Errorf("seconds %+v, want some for the solve and for the residual", seconds)
 	}
 }
 
@@ -114,12 +116,12 @@ func (s *System) checkClaims(t testing.TB, sol *Solution, x *mat.Dense) {
 func TestRun(t *testing.T) {
 	stored32 := func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 }
 	fixed16 := func(s *System) { s.Policy.ExactWork, s.Storage = -1, gram.Fixed16 }
-	for name, c := range map[string]struct {
-		change    func(*System)
-		status    pcg.Status
-		kind      string // how the true residual is computed
-		rows      int    // number of rows of K that are checked in float64
-		criterion string // criterion that ended the iteration
+	for name, test := range map[string]struct {
+		change      func(*System)
+		status      pcg.Status
+		kind        string // expected ResidualKind
+		sampledRows int    // expected number of rows of K that are checked in float64
+		criterion   string // criterion that the answer meets
 	}{
 		"pcg": {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
 		"cg":  {func(s *System) { s.Solver = CG }, pcg.Converged, ResidualInStored64, 0, "residual"},
@@ -174,29 +176,30 @@ func TestRun(t *testing.T) {
 		}, pcg.Undecided, ResidualInFloat64, 0, "residual"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, sol := newSystem(c.change), NewSolution(stage.Header{})
+			s, sol := newSystem(test.change), NewSolution(stage.Header{})
 			sol.Tol = s.Tol
-			var last stage.Event
-			s.Monitor = func(e stage.Event) error { last = e; return nil }
-			x := testkit.Must(Run(t.Context(), s, s.source, sol))
-			if end := sol.History[len(sol.History)-1]; last.Stage == stage.Solve && (last.Residual != end.Residual ||
-				last.Bound != float64(end.Bound)) {
-				t.Errorf("the last event is %v, the last row of the history %+v", last, end)
+			var lastEvent stage.Event
+			s.Monitor = func(event stage.Event) error { lastEvent = event; return nil }
+			c := testkit.Must(Run(t.Context(), s, s.buildMatrices, sol))
+			if lastRow := sol.History[len(sol.History)-1]; lastEvent.Stage == stage.Solve &&
+				(lastEvent.Residual != lastRow.Residual || lastEvent.Bound != float64(lastRow.Bound)) {
+				t.Errorf("the last event is %v, the last row of the history %+v", lastEvent, lastRow)
 			}
-			s.checkClaims(t, sol, x)
-			if sol.Status != c.status || sol.ResidualKind != c.kind || sol.SampledRows != c.rows ||
-				sol.Criterion != c.criterion {
+			s.checkClaims(t, sol, c)
+			if sol.Status != test.status || sol.ResidualKind != test.kind || sol.SampledRows != test.sampledRows ||
+				sol.Criterion != test.criterion {
 				t.Errorf("%v, %s, %d rows, %q met, want %v, %s, %d, %q; true residuals %v, storage %v", sol.Status,
-					sol.ResidualKind, sol.SampledRows, sol.Criterion, c.status, c.kind, c.rows, c.criterion,
+					sol.ResidualKind, sol.SampledRows, sol.Criterion, test.status, test.kind, test.sampledRows,
+					test.criterion,
 					sol.ColumnTrueResiduals, sol.ColumnStorageResiduals)
 			}
 		})
 	}
 }
 
-// TestEarlyEnd ends solves after five iterations: by a Monitor that asks for the partial answer, by one that fails, and
-// by the context. The last iterate is returned together with the error. If the context is canceled, its residual is the
-// recursive one.
+// TestEarlyEnd ends solves after five iterations: by a Monitor that returns pcg.ErrStop or another error, and by the
+// context. The last iterate must be returned, together with the error unless that is pcg.ErrStop. If the context is
+// canceled, only the recursive residual of the iterate is known.
 func TestEarlyEnd(t *testing.T) {
 	failure := errors.New("failure")
 	for name, change := range map[string]func(*System){
@@ -204,7 +207,7 @@ func TestEarlyEnd(t *testing.T) {
 		"block":  func(s *System) { s.Solver = BlockPCG },
 		"stored": func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 },
 	} {
-		for cause, want := range map[error]error{pcg.ErrStop: nil, failure: failure,
+		for cause, wantErr := range map[error]error{pcg.ErrStop: nil, failure: failure,
 			context.Canceled: context.Canceled} {
 			ctx, cancel := context.WithCancel(t.Context())
 			s, sol := newSystem(change), NewSolution(stage.Header{Tol: 1e-6})
@@ -218,23 +221,23 @@ func TestEarlyEnd(t *testing.T) {
 				}
 				return cause
 			}
-			x, err := Run(ctx, s, s.source, sol)
-			if cancel(); err != want || sol.Iterations != 5 || sol.Criterion != "" || sol.CriterionMet() {
+			c, err := Run(ctx, s, s.buildMatrices, sol)
+			if cancel(); err != wantErr || sol.Iterations != 5 || sol.Criterion != "" || sol.CriterionMet() {
 				t.Fatalf("%s, %v: %v after %d iterations", name, cause, err, sol.Iterations)
 			}
 			if cause != context.Canceled {
 				testkit.Equal(t, sol.Status, pcg.Stopped, name, cause)
 				testkit.Equal(t, sol.SampledRows > 0, name == "stored", name, cause)
-				s.checkClaims(t, sol, x)
+				s.checkClaims(t, sol, c)
 				continue
 			}
 			if sol.Status != pcg.Canceled || sol.ResidualKind != ResidualRecursive || sol.TrueResidual.Known() {
 				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
 			}
-			// Recursive residuals are close to the true ones, but not as close as their rounding errors.
+			// The recursive residuals are close to the true ones: they differ by at most 1e-4, more than by rounding.
 			sol.ColumnTrueResiduals, sol.ColumnRoundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
 			sol.Seconds.Residual = 1
-			s.checkClaims(t, sol, x)
+			s.checkClaims(t, sol, c)
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 // answer. Up to bound.MaxResidualRows points, all rows are checked, and the factor for the sampling error is 1; for
 // more points it is 1.15. The residuals are relative, for τ = 10⁻³.
 func TestCorrectStatus(t *testing.T) {
-	column := func(v float64) []float64 { return []float64{v} }
+	column := func(residual float64) []float64 { return []float64{residual} } // residuals of a single column
 	for _, n := range []int{bound.MaxResidualRows, bound.MaxResidualRows + 1} {
 		system := &System{Train: &datasets.Dataset{X: points.NewDense(n, 2, nil)}, Tol: 1e-3}
-		root := math.Sqrt(float64(n))
-		for name, c := range map[string]struct {
-			status    pcg.Status
-			residuals Residuals
-			want      pcg.Status
+		sqrtN := math.Sqrt(float64(n))
+		for name, test := range map[string]struct {
+			status     pcg.Status // status of the iteration
+			residuals  Residuals
+			wantStatus pcg.Status
 		}{
 			"no rows are checked": {pcg.Converged, Residuals{ColumnTrueResiduals: column(0)}, pcg.Converged},
 			"storage residual below τ": {pcg.Converged, Residuals{ColumnTrueResiduals: column(0),
@@ -35,9 +35,9 @@ func TestCorrectStatus(t *testing.T) {
 				ColumnRoundings: column(8e-3)},
 				pcg.Undecided},
 			"second rounding below √n·τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: []float64{1e-5, 0},
-				ColumnRoundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
+				ColumnRoundings: []float64{2e-3, 0.9e-3 * sqrtN}}, pcg.Undecided},
 			"second rounding above √n·τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: []float64{1e-5, 0},
-				ColumnRoundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
+				ColumnRoundings: []float64{2e-3, 1.1e-3 * sqrtN}}, pcg.Inaccurate},
 			"residual above τ": {pcg.Inaccurate, Residuals{ColumnTrueResiduals: column(1.1e-3),
 				ColumnRoundings: column(1e-9)},
 				pcg.Inaccurate},
@@ -48,33 +48,33 @@ func TestCorrectStatus(t *testing.T) {
 			"stagnation": {pcg.Stagnated, Residuals{ColumnTrueResiduals: column(1e-5), ColumnRoundings: column(2e-3)},
 				pcg.Stagnated},
 		} {
-			sol := &Solution{Outcome: Outcome{Status: c.status}, Residuals: c.residuals}
+			sol := &Solution{Outcome: Outcome{Status: test.status}, Residuals: test.residuals}
 			(&run{System: system, sol: sol}).correctStatus()
-			testkit.Equal(t, sol.Status, c.want, name, n)
+			testkit.Equal(t, sol.Status, test.wantStatus, name, n)
 		}
 	}
 }
 
-// TestRowsMeet checks that an answer is accepted by the smaller of two bounds: the residual with the stored K plus its
-// estimated error, or the sampled residual, each with the factor for its sampling error. That is 1.15 for 1,000 points,
-// and 1 for 200, of which all rows are checked.
-func TestRowsMeet(t *testing.T) {
+// TestCheckedRowsMeet checks that an answer is accepted by the smaller of two bounds: the residual with the stored K
+// plus its estimated error, or the sampled residual. The sampled numbers are multiplied by a factor for the sampling
+// error: 1.15 for 1,000 points, and 1 for 200, of which all rows are checked.
+func TestCheckedRowsMeet(t *testing.T) {
 	const tau = 1e-3
-	for _, c := range []struct {
+	for _, test := range []struct {
 		n int
 		// ColumnTrueResiduals, ColumnStorageResiduals and ColumnSampledResiduals, in units of τ
-		stored, storage, sampled float64
-		want                     bool
+		trueResidual, storageResidual, sampledResidual float64
+		wantMet                                        bool
 	}{
 		{1000, 0.5, 0.42, 9, true}, {1000, 0.5, 0.45, 9, false},
 		{1000, 0.99, 9, 0.86, true}, {1000, 0.99, 9, 0.88, false},
 		{1000, 0.5, math.NaN(), math.NaN(), false}, {200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false},
 	} {
-		residuals := Residuals{ColumnTrueResiduals: []float64{0, c.stored * tau},
-			ColumnStorageResiduals: []float64{0, c.storage * tau},
-			ColumnSampledResiduals: []float64{0, c.sampled * tau}}
-		s := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(c.n, 1, nil)}, Tol: tau},
+		residuals := Residuals{ColumnTrueResiduals: []float64{0, test.trueResidual * tau},
+			ColumnStorageResiduals: []float64{0, test.storageResidual * tau},
+			ColumnSampledResiduals: []float64{0, test.sampledResidual * tau}}
+		r := &run{System: &System{Train: &datasets.Dataset{X: points.NewDense(test.n, 1, nil)}, Tol: tau},
 			sol: &Solution{Residuals: residuals}}
-		testkit.Equal(t, s.rowsMeet(tau), c.want, c)
+		testkit.Equal(t, r.checkedRowsMeet(tau), test.wantMet, test)
 	}
 }

@@ -53,9 +53,10 @@ type Solution struct {
 
 // Approach is the solver of a Solution, and its preconditioner M = ZZᵀ+λ_pI, or a sparse inverse.
 type Approach struct {
-	Precond       string       `json:"precond,omitempty"`        // name of the kind of preconditioner
-	PrecondReason string       `json:"precond_reason,omitempty"` // why landmarks are used, if no random features exist
-	LambdaP       stage.Number `json:"lambda_p"`                 // ridge λ_p of the preconditioner
+	Precond string `json:"precond,omitempty"` // name of the kind of preconditioner
+	// PrecondReason says why landmarks are used if the kernel has no random features.
+	PrecondReason string       `json:"precond_reason,omitempty"`
+	LambdaP       stage.Number `json:"lambda_p"` // ridge λ_p of the preconditioner
 	// S is the number of columns of Z: of features, or the rank of the landmarks; 0 without a preconditioner.
 	S         int          `json:"s"`
 	Features  string       `json:"features,omitempty"`  // distribution of the feature map, or description of M
@@ -63,22 +64,22 @@ type Approach struct {
 	Damping   float64      `json:"damping,omitempty"`   // damping ω of the sparse inverse
 	MaxIter   int          `json:"max_iter"`
 	Solver    Solver       `json:"solver"`
-	Form      string       `json:"precond_form,omitempty"` // form of the inverse of the preconditioner
+	Form      string       `json:"precond_form,omitempty"` // form in which M⁻¹ is applied (precond.Form)
 	Kappa     stage.Number `json:"kappa"`                  // estimate of κ(M⁻¹A) from PCG's α, β; unknown for BlockPCG
-	// KappaBound is a rigorous bound of κ(M⁻¹A) for landmarks and for K itself, not K̃; +Inf, null in JSON: there is
-	// none.
+	// KappaBound is a rigorous upper bound of κ(M⁻¹A) for landmarks, with K itself and not K̃ in A; +Inf, null in JSON,
+	// if there is none.
 	KappaBound stage.Number `json:"kappa_bound"`
 	StatDim    stage.Number `json:"stat_dim_features"` // statistical dimension s_{λ_p}(ZZᵀ) = tr((ZZᵀ+λ_pI)⁻¹ZZᵀ)
 }
 
 // Environment is the program and the machine that computed a Solution.
 type Environment struct {
-	BLAS      string `json:"blas"`
-	Threads   int    `json:"threads"`
-	Version   string `json:"krrlab_version,omitempty"`
-	PeakBytes int64  `json:"peak_bytes"` // peak resident memory of the process
-	// MixedArithmetic lists the BLAS and the instruction set of the iterations, in order, if a checkpoint of others
-	// than those of this run was resumed; "" otherwise.
+	BLAS      string `json:"blas"`                     // name of the BLAS
+	Threads   int    `json:"threads"`                  // number of threads
+	Version   string `json:"krrlab_version,omitempty"` // version of krrlab
+	PeakBytes int64  `json:"peak_bytes"`               // peak resident memory of the process
+	// MixedArithmetic lists the BLAS and the instruction set of the iterations, in order, if the solve was resumed with
+	// another BLAS or instruction set than before; "" otherwise.
 	MixedArithmetic string `json:"mixed_arithmetic,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func arithmetic() string {
 	return fmt.Sprintf("%v, %v", accel.CurrentBLAS().Portable(), simd.CurrentPath())
 }
 
-// Outcome says when and why the iteration ended.
+// Outcome describes after how many iterations and why the iteration ended.
 type Outcome struct {
 	Iterations int        `json:"iterations"` // iterations of all runs
 	Status     pcg.Status `json:"status"`     // how the solve ended
@@ -95,8 +96,8 @@ type Outcome struct {
 	// (Converged or pcg.Undecided), "anorm", "labels", or "" if none was met.
 	Stop      bound.Stop `json:"stop"`
 	Criterion string     `json:"criterion"`
-	// Noise is the estimate from which stop rule predictions took the tolerance Tol; nil if the rule did not end the
-	// iteration.
+	// Noise is the estimate of the noise in Y from which stop rule predictions derived the tolerance Tol; nil if the
+	// rule did not end the iteration.
 	Noise *bound.Noise `json:"noise,omitempty"`
 	// LabelsOpen is the number of labels that may differ in the exact solution according to Error.Bounds, among the
 	// LabelsCounted labels that were checked.
@@ -107,14 +108,16 @@ type Outcome struct {
 // Residuals are the true residuals of the answer, with bounds and estimates of their errors.
 type Residuals struct {
 	// TrueResidual is the largest of ColumnTrueResiduals, which are ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column j. They
-	// are computed from the answer with the matrix that ResidualKind describes.
+	// are computed from the coefficients c_j with the matrix that ResidualKind describes: K itself, recomputed, or the
+	// stored matrix K̃.
 	//
-	// Converged means that one of these numbers is at most the tolerance τ:
+	// The status Converged means that one of these numbers is at most the tolerance τ:
 	//   - TrueResidual + Rounding, if TrueResidual was computed with K itself;
 	//   - TrueResidual + 1.15·StorageResidual, if it was computed with K̃;
 	//   - 1.15·SampledResidual, if it was computed with K̃ and this number is smaller.
 	//
-	// The factor is 1 if the checked rows are all rows (bound.SamplingFactor).
+	// The factor 1.15 covers the sampling error of the rows described below; it is 1 if these are all rows
+	// (bound.SamplingFactor).
 	TrueResidual stage.Number `json:"true_residual"`
 	// Rounding is a rigorous bound of the error of ColumnTrueResiduals, including the error of recomputing K. It is
 	// unknown if they were computed with K̃.
@@ -124,14 +127,14 @@ type Residuals struct {
 	ColumnRoundings     []float64    `json:"residual_roundings,omitempty"`
 	// SampledResidual estimates TrueResidual for K itself from 256 rows drawn at random and the 32 rows of largest
 	// norm, computed in float64; an estimate of their rounding is added. It is unknown if TrueResidual is for K itself
-	// already. If the arithmetic of K̃ may fail for points far from the origin, and these are at most an eighth of all
-	// points, the rows of up to 1024 of them are also checked.
+	// already. If the arithmetic of K̃ may fail for points far from the origin, and these points are at most an eighth
+	// of all, the rows of up to 1024 of them are also checked.
 	SampledResidual        stage.Number `json:"sampled_residual"`
 	ColumnSampledResiduals []float64    `json:"sampled_residuals,omitempty"`
 	// StorageResidual estimates ‖(K−K̃)c_j‖₂/‖y_j‖₂ from the same rows, including the rounding of products and of the
-	// rows. It is the estimated error of TrueResidual. The factor 1.15 with which it is compared allows for three
-	// standard errors of an error that is spread over all rows; it does not cover an error that is concentrated in a
-	// few unchecked rows.
+	// rows. It is the estimated error of TrueResidual. The factor 1.15 allows for three standard errors of this
+	// estimate if the error is spread over all rows; it does not cover an error that is concentrated in a few unchecked
+	// rows.
 	StorageResidual        stage.Number `json:"storage_residual"`
 	ColumnStorageResiduals []float64    `json:"storage_residuals,omitempty"`
 	SampledRows            int          `json:"sampled_rows,omitempty"` // number of checked rows; 0: none
@@ -162,10 +165,10 @@ type Scores struct {
 	TrainWeighted bool         `json:"training_weighted,omitempty"` // the training rows are weighted
 }
 
-// KernelMatrix says how K was stored.
+// KernelMatrix describes the stored kernel matrix K̃.
 type KernelMatrix struct {
-	Storage       string       `json:"storage"`                  // storage of K
-	StorageReason string       `json:"storage_reason,omitempty"` // reason for the storage
+	Storage       string       `json:"storage"`                  // format of the entries and tiles, such as float32
+	StorageReason string       `json:"storage_reason,omitempty"` // reason for this format
 	KBound        stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
 	KBytes        int64        `json:"kernel_bytes"`             // memory of K̃ on a rank
 	// KeptShare is the share of the entries that sparse tiles keep; unknown for dense tiles.
@@ -179,7 +182,7 @@ type KernelMatrix struct {
 // recomputedIn.
 const (
 	ResidualInFloat64  = "K recomputed in float64"
-	ResidualInStored64 = "K as stored, in float64" // its error is proved to be negligible (gram.Matrix.Certified)
+	ResidualInStored64 = "K as stored, in float64" // with a negligible storage error (gram.Matrix.Certified)
 	ResidualInStored   = "K as stored"
 	// ResidualRecursive means that the true residual was not computed; the last row of the History has the recursive
 	// residual.
@@ -189,12 +192,13 @@ const (
 // recomputedIn returns the ResidualKind of a true residual computed with K recomputed in an arithmetic.
 func recomputedIn(a kernel.Arithmetic) string { return fmt.Sprintf("K recomputed in %v", a) }
 
-// Seconds are the wall-clock seconds of the stages. Kernel is the time for forming K; with storage recompute, its tiles
-// are formed within Solve. Features is the time for forming Z, and Factor that for ZᵀZ and its Cholesky factor, or for
-// the factor of the direct solver.
+// Seconds are the wall-clock seconds of the stages. Kernel is the time for forming K; with storage recompute, the tiles
+// of K are formed within Solve. Features is the time for forming Z, and Factor the time for ZᵀZ and its Cholesky
+// factor, or for the factor of the direct solver.
 type Seconds struct {
 	Load float64 `json:"load"`
-	// Plan is the time for choosing, and the time lost before switching to another solver (plan.Report.Switched).
+	// Plan is the time for choosing the method, and the time lost before switching to another solver
+	// (plan.Report.Switched).
 	Plan     float64 `json:"plan,omitempty"`
 	Kernel   float64 `json:"kernel"`
 	Features float64 `json:"features"`
@@ -208,8 +212,8 @@ type Seconds struct {
 // Appended describes how rows were appended to a problem (krrlab.Lab.Append, krrlab fit --extend).
 type Appended struct {
 	Rows      int      `json:"rows"`           // number of new rows, which come last
-	KeptParts []string `json:"kept,omitempty"` // parts of the earlier solve in use
-	NewParts  []string `json:"anew,omitempty"` // parts that are made anew, with the reason
+	KeptParts []string `json:"kept,omitempty"` // parts of the earlier solve that were used again
+	NewParts  []string `json:"anew,omitempty"` // parts that were computed anew, with the reason
 }
 
 func (a *Appended) String() string {
@@ -225,7 +229,7 @@ func (a *Appended) String() string {
 
 // HistoryRow is one iteration of the solve.
 type HistoryRow struct {
-	Iteration int       `json:"iteration"`         // number of the row; 0 is the start
+	Iteration int       `json:"iteration"`         // number of the row, from 0
 	Residual  float64   `json:"residual"`          // largest recursive residual of all columns
 	Columns   []float64 `json:"columns,omitempty"` // recursive residuals of all columns
 	// Bound is the upper bound of ‖c_j−c_j*‖_A/‖c_j*‖_A for the worst column, apart from the storage error.
@@ -245,21 +249,21 @@ type Ranks struct {
 // Threshold is the value with which a classifier of two classes compares f(x), with the criterion that chose it.
 type Threshold struct {
 	Value float64 `json:"value"`
-	// Metric is the metric that the threshold optimizes; "" if the user set the threshold or it is that of Source.
+	// Metric is the metric that the threshold optimizes; "" if the user set the threshold or if Source is not "".
 	Metric model.Metric `json:"metric,omitempty"`
-	Source string       `json:"source,omitempty"` // file of the extended model whose threshold this is; "" for none
-	Class  string       `json:"of,omitempty"`     // class of the F1
+	Source string       `json:"source,omitempty"` // file of the extended model whose threshold was taken; "" for none
+	Class  string       `json:"of,omitempty"`     // class that counts as positive in F1; "" for other metrics
 	// Loss is 1 − F1 or, for another metric, the metric itself, on the rows that the threshold was chosen on.
 	Loss float64 `json:"loss,omitempty"`
-	Rows string  `json:"rows,omitempty"` // description of these rows
+	Rows string  `json:"rows,omitempty"` // description of the rows that the threshold was chosen on
 }
 
 // Folds is the result of a cross-validation: each fold of the training rows is predicted by a fit to the others.
 type Folds struct {
-	Errors []float64 `json:"errors"` // of each fold: share of wrong labels, or RMSE
+	Errors []float64 `json:"errors"` // error of each fold: share of wrong labels, or RMSE
 	Mean   float64   `json:"mean"`   // mean of Errors
-	// StandardError is the standard deviation of Errors over √k. It understates the error of Mean, as the fits share
-	// rows and k is small: Mean ± 2 StandardError covers the error on new rows in some 70 to 80 %.
+	// StandardError is the standard deviation of the k Errors over √k. It understates the error of Mean, as the fits
+	// share rows and k is small: Mean ± 2 StandardError contains the error on new rows in some 70 to 80 % of cases.
 	StandardError float64 `json:"standard_error"`
 }
 
@@ -280,8 +284,8 @@ func (t *Threshold) String() string {
 }
 
 // NewSolution returns a solution for a problem in which all results are unknown.
-func NewSolution(h stage.Header) *Solution {
-	s := &Solution{Header: h}
+func NewSolution(header stage.Header) *Solution {
+	s := &Solution{Header: header}
 	stage.SetUnknown(s)
 	return s
 }
@@ -297,10 +301,10 @@ func (s *Solution) RemoveCheckpoints() error {
 // PredictOptions returns options for predictions that report their progress to the Monitor. The requested accuracy is
 // the one that the tolerance of the solve justifies, or float64 for stop rule labels.
 func (s *Solution) PredictOptions() *model.Options {
-	t := s.System
+	system := s.System
 	return &model.Options{
-		Accuracy: model.AccuracyFor(t.Tol), Float64: t.Stop.Rule == bound.ByLabels,
-		Progress: stage.Progress(context.Background(), t.notify, stage.Predict), Comm: t.Comm,
+		Accuracy: model.AccuracyFor(system.Tol), Float64: system.Stop.Rule == bound.ByLabels,
+		Progress: stage.Progress(context.Background(), system.notify, stage.Predict), Comm: system.Comm,
 	}
 }
 
@@ -316,24 +320,25 @@ func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 // CriterionMet reports whether the stopping rule or the tolerance of the residual was met.
 func (s *Solution) CriterionMet() bool { return s.Criterion != "" }
 
-// CountOpenLabels sets LabelsCounted to the number of the predictions p, which must have been made with PredictOptions
-// for the points of d, and LabelsOpen to the number of those whose label may differ in the exact solution. It accounts
-// for the rounding of the predictions. It does nothing if there is no error bound or no labels, or if the bounds cannot
-// be computed for d.
-func (s *Solution) CountOpenLabels(p *model.Prediction, d *datasets.Dataset) {
-	if s.Error == nil || p.Labels == nil {
+// CountOpenLabels sets LabelsCounted to the number of the predictions, which must have been made with PredictOptions
+// for the points of test, and LabelsOpen to the number of those whose label may differ in the exact solution. It
+// accounts for the rounding of the predictions. It does nothing if there is no error bound or no labels, or if the
+// bounds cannot be computed for test.
+func (s *Solution) CountOpenLabels(predictions *model.Prediction, test *datasets.Dataset) {
+	if s.Error == nil || predictions.Labels == nil {
 		return
 	}
-	m := *s.Model
-	m.ErrorBounds = &model.ErrorBounds{Decision: s.Error.Decisions()}
-	b, err := m.DecisionBounds(d)
+	boundedModel := *s.Model
+	boundedModel.ErrorBounds = &model.ErrorBounds{Decision: s.Error.Decisions()}
+	errorBounds, err := boundedModel.DecisionBounds(test)
 	if err != nil {
 		return
 	}
-	rows, t := p.Decision.Dims()
+	rows, t := predictions.Decision.Dims()
 	s.LabelsCounted, s.LabelsOpen = rows, 0
 	for i := range rows {
-		s.LabelsOpen += bound.UndecidedRows(mat.NewDense(1, t, p.Decision.RawRowView(i)), []float64{1}, b.RawRowView(i))
+		s.LabelsOpen += bound.UndecidedRows(mat.NewDense(1, t, predictions.Decision.RawRowView(i)), []float64{1},
+			errorBounds.RawRowView(i))
 	}
 }
 
@@ -345,22 +350,23 @@ func (s *Solution) SetScore(score *model.Score) {
 }
 
 // maxTrainingResidual is the largest relative residual for which training errors are computed if only its norm is
-// known. A residual of this size changes decision values by 1 % of the targets in root mean square.
+// known. A residual of this size changes fitted values by at most 1 % of the targets in root mean square.
 const maxTrainingResidual = 0.01
 
-// SetTrainingError sets TrainError, the error on the rows d that the model was fitted to. It does nothing if the
-// residual is known by its norm only and that is too large, or if the model cannot predict the rows of d.
-func (s *Solution) SetTrainingError(d *datasets.Dataset) {
+// SetTrainingError sets TrainError, the error on the rows train that the model was fitted to. It does nothing if only
+// the norm of the residual is known and this norm is above maxTrainingResidual, or if the model cannot predict the
+// rows.
+func (s *Solution) SetTrainingError(train *datasets.Dataset) {
 	if !(s.TrueResidual <= maxTrainingResidual) && s.residuals == nil {
 		return
 	}
-	p, err := s.Model.TrainingPrediction(d, s.residuals)
+	prediction, err := s.Model.TrainingPrediction(train, s.residuals)
 	if err != nil {
 		return
 	}
-	score := p.Score(d)
+	score := prediction.Score(train)
 	s.TrainError, s.TrainWeighted = stage.Number(score.RMSE), score.Weighted
-	if p.Labels != nil {
+	if prediction.Labels != nil {
 		s.TrainError = stage.Number(score.ErrorRate)
 	}
 }

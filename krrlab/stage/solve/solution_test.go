@@ -15,10 +15,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/plan"
 )
 
-// TestString checks that a report writes the parameters of the kernel to four digits and seconds in a suitable
-// unit, and that the JSON has all digits.
+// TestString checks that the report of a solution has the parameters of the kernel to four digits and the seconds in a
+// suitable unit, and that the JSON has all digits.
 func TestString(t *testing.T) {
-	r := &Solution{Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
+	sol := &Solution{Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1,
 		Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
 		Approach: Approach{Solver: PCG, Precond: "features",
 			Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
@@ -36,16 +36,17 @@ result       converged
 milliseconds load 1.2, kernel 21.4, features 1.0, factor 2.0, solve 3.0, residual 4.0, predict 0.5, total 33.1
 machine      go, 2 threads, peak memory 50 MB
 `
-	testkit.Equal(t, r.String(), want)
-	// The time compared with a plan includes what the plan predicts, which is neither loading nor tuning.
-	planned := *r
+	testkit.Equal(t, sol.String(), want)
+	// The time that is compared with the prediction of a plan does not include loading, as the plan does not predict
+	// it.
+	planned := *sol
 	planned.Plan, planned.Seconds.Total = &plan.Report{Flags: "--by-name"}, 99
 	testkit.Contains(t, planned.String(), "took 0.0319 s")
-	js, err := json.Marshal(r)
-	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
-		t.Errorf("error %v; the JSON has not all digits of σ twice: %s", err, js)
+	text, err := json.Marshal(sol)
+	if err != nil || strings.Count(string(text), "1.575566020014298") != 2 {
+		t.Errorf("error %v; the JSON has not all digits of σ twice: %s", err, text)
 	}
-	testkit.Equal(t, r.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
+	testkit.Equal(t, sol.Plot().Title, "a: Gaussian kernel, σ = 1.576, λ = 0.25")
 }
 
 // TestResidualText checks that the text on the residual has all known numbers, and nothing about unknown ones.
@@ -59,7 +60,7 @@ func TestResidualText(t *testing.T) {
 		", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001")
 }
 
-// TestSetScore checks that numbers that a score does not know remain unknown.
+// TestSetScore checks that numbers of a score that are NaN or infinite become unknown.
 func TestSetScore(t *testing.T) {
 	s := new(Solution)
 	s.SetScore(&model.Score{N: 4, ErrorRate: math.NaN(), RMSE: 2, RelErr: math.Inf(1), R2: 0.5, BestError: 1})
@@ -71,11 +72,11 @@ func TestSetScore(t *testing.T) {
 // TestNewSolution checks that all results of a new solution are unknown.
 func TestNewSolution(t *testing.T) {
 	s := NewSolution(stage.Header{N: 3})
-	v := reflect.ValueOf(*s)
-	for i := range v.NumField() {
-		if f := v.Field(i); f.CanInterface() && f.Type() == reflect.TypeFor[stage.Number]() &&
-			f.Interface().(stage.Number).Known() {
-			t.Errorf("%s is %g", v.Type().Field(i).Name, f.Interface())
+	fields := reflect.ValueOf(*s)
+	for i := range fields.NumField() {
+		if field := fields.Field(i); field.CanInterface() && field.Type() == reflect.TypeFor[stage.Number]() &&
+			field.Interface().(stage.Number).Known() {
+			t.Errorf("%s is %g", fields.Type().Field(i).Name, field.Interface())
 		}
 	}
 	if s.N != 3 || s.Converged() || s.CriterionMet() || s.Table().HTML() == "" {

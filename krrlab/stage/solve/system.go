@@ -55,8 +55,8 @@ func (s Solver) String() string { return enum.Name(solverNames, s) }
 func (s Solver) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Solver) UnmarshalText(b []byte) (err error) {
-	*s, err = enum.Parse[Solver]("solver", solverNames, string(b))
+func (s *Solver) UnmarshalText(text []byte) (err error) {
+	*s, err = enum.Parse[Solver]("solver", solverNames, string(text))
 	return err
 }
 
@@ -67,19 +67,18 @@ type System struct {
 	Train  *datasets.Dataset // training points, and the scaling for StopRows
 	Y      *mat.Dense        // right-hand sides, n×t
 	Lambda float64           // ridge λ > 0
-	// MinEigenvalue is a lower bound of the eigenvalues of K+λI: λ, or 0 unless K is known to be positive
-	// semi-definite.
+	// MinEigenvalue is a lower bound of the eigenvalues of K+λI: λ if K is known to be positive semi-definite, else 0.
 	MinEigenvalue float64
-	// ProvedSemidefinite reports that K is certainly positive semi-definite, as its kernel is a built-in one.
+	// ProvedSemidefinite is true if the kernel is a built-in one, for which K is certainly positive semi-definite.
 	ProvedSemidefinite bool
 
 	Solver       Solver
 	Tol          float64 // tolerance τ of the relative residual
 	MaxIter      int
 	Storage      gram.Storage // storage of K; Auto leaves it to the MatrixBuilder
-	RetryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
-	Tiles        gram.Tiles
-	Memory       accel.Budget // of a direct solve, in addition to the points
+	RetryFloat64 bool         // whether a planned direct solve in float32 that misses τ is repeated in float64
+	Tiles        gram.Tiles   // whether K is stored in dense or in sparse tiles
+	Memory       accel.Budget // memory budget of a direct solve, in addition to the points
 	Seed         uint64
 	Residual     ResidualPolicy
 	Policy       Policy
@@ -87,69 +86,74 @@ type System struct {
 	StopRows     *datasets.Dataset // rows whose labels stop rule labels watches, not scaled; nil: the training rows
 
 	Comm       comm.Comm               // ranks that share the solve
-	Monitor    func(stage.Event) error // receives progress, and ends the solve by an error; must not be nil
+	Monitor    func(stage.Event) error // receives progress, and ends the solve if it returns an error; not nil
 	Plan       *plan.Report            // plan that chose the method; nil: none
-	Checkpoint *Checkpoint
+	Checkpoint *Checkpoint             // nil: the solve saves no state
 	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0,
-	// as its relative bound then needs no other estimate of ‖c*‖_A. Direct solvers ignore Start.
+	// because the iteration then bounds ‖c*‖_A, for the exact solution c*, from below. Direct solvers ignore Start.
 	Start *mat.Dense
-	// StartTrace is an upper bound of λ·tr(A⁻¹)/n that stop rule predictions uses and does not estimate; 0: none.
+	// StartTrace is an upper bound of λ·tr(A⁻¹)/n, A = K+λI, which stop rule predictions uses instead of an estimate;
+	// 0: none.
 	StartTrace float64
 	// Fingerprint returns a fingerprint of the data and of the configuration that the answer depends on, for
 	// checkpoints.
 	Fingerprint func() ([sha256.Size]byte, error)
 }
 
-// MatrixBuilder makes K̃ and the preconditioner, and describes them in s. If the solve resumes from a checkpoint,
-// resumed is the storage with which that was written, and K̃ gets the same; otherwise resumed is nil.
+// MatrixBuilder makes the stored kernel matrix K̃ and the preconditioner, and describes them in s. If the solve resumes
+// from a checkpoint, resumed is the storage of K̃ when the checkpoint was written, and K̃ gets the same storage;
+// otherwise resumed is nil.
 type MatrixBuilder func(ctx context.Context, resumed *gram.Choice, s *Solution) (Matrices, error)
 
-// Matrices are K+λI, with the stored kernel matrix K̃ for K, and a preconditioner.
+// Matrices are the matrix of the system and its preconditioner M.
 type Matrices struct {
-	A         *gram.Matrix
+	A         *gram.Matrix       // K̃+λI with the stored kernel matrix K̃
 	M         pcg.Preconditioner // nil: M = I
 	Landmarks *lowrank.Factor    // factor F of M = FFᵀ+λ_pI; nil unless M is based on landmarks
-	LambdaP   float64
+	LambdaP   float64            // ridge λ_p of M
 }
 
 // ErrLate ends a planned solve that takes too long. The direct solver then replaces it.
 var ErrLate = errors.New("krrlab: the iteration takes longer than planned")
 
-// columns returns the number t of right-hand sides.
-func (t *System) columns() int {
-	_, columns := t.Y.Dims()
+// columns returns the number of right-hand sides, t.
+func (s *System) columns() int {
+	_, columns := s.Y.Dims()
 	return columns
 }
 
-func (t *System) notify(ctx context.Context, e stage.Event) { stage.Notify(ctx, t.Monitor, e) }
+func (s *System) notify(ctx context.Context, event stage.Event) { stage.Notify(ctx, s.Monitor, event) }
 
-// watch returns a monitor of the iteration. It reports the residual, the time left until the residual is target()
-// according to pcg.RemainingIterations, and the error bound that errorBound returns; errorBound may be nil.
+// watch returns a function that pcg calls after every iteration. The function sends an event to s.Monitor: the
+// residual, the error bound that errorBound returns (errorBound may be nil), and the time left until the residual is
+// targetResidual(), as pcg.RemainingIterations predicts it.
 //
-// The monitor ends the solve with the error of the Monitor or of errorBound, or with ErrLate if the plan decides that
-// the solve is late (plan.Report.IsLate) after the iterations of this run and iterationsBefore earlier ones. On ranks,
-// all of them return an error if one of them does.
-func (t *System) watch(ctx context.Context, iterationsBefore int,
-	errorBound func(context.Context, *pcg.Iteration) (float64, error), target func() float64) func(*pcg.Iteration) error {
+// The function ends the solve with the error of s.Monitor or of errorBound, or with ErrLate if the plan decides that
+// the solve is late (plan.Report.IsLate) after the iterations of this run and iterationsBefore earlier ones. If it
+// returns an error on one rank, it does so on all ranks.
+func (s *System) watch(ctx context.Context, iterationsBefore int,
+	errorBound func(context.Context, *pcg.Iteration) (float64, error),
+	targetResidual func() float64) func(*pcg.Iteration) error {
 	start, residuals := time.Now(), []float64{1}
 	return func(iteration *pcg.Iteration) error {
-		e := stage.Event{Stage: stage.Solve, Iteration: iteration.Index, Residual: iteration.MaxRelRes, Remaining: -1}
+		event := stage.Event{Stage: stage.Solve, Iteration: iteration.Index, Residual: iteration.MaxRelRes,
+			Remaining: -1}
 		residuals = append(residuals, iteration.MaxRelRes)
 		var err error
 		if errorBound != nil {
-			e.Bound, err = errorBound(ctx, iteration)
+			event.Bound, err = errorBound(ctx, iteration)
 		}
-		minRemaining, remaining := pcg.RemainingIterations(residuals, target())
-		if iteration.Index > 2 && !math.IsInf(remaining, 1) {
-			e.Remaining = time.Duration(min(remaining,
-				float64(t.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))
+		minRemaining, remaining := pcg.RemainingIterations(residuals, targetResidual())
+		if iteration.Index > 2 && !math.IsInf(remaining, 1) { // the first iterations predict too badly
+			event.Remaining = time.Duration(min(remaining,
+				float64(s.MaxIter-iteration.Index)) * float64(time.Since(start)) / float64(iteration.Index))
 		}
-		if err == nil && remaining > 0 && t.Plan.IsLate(iterationsBefore+iteration.Index, minRemaining, remaining) {
+		if err == nil && remaining > 0 && s.Plan.IsLate(iterationsBefore+iteration.Index, minRemaining, remaining) {
 			err = ErrLate
 		}
-		if stop := t.Monitor(e); stop != nil {
-			err = stop
+		if monitorErr := s.Monitor(event); monitorErr != nil {
+			err = monitorErr
 		}
-		return stage.AgreeToStop(ctx, t.Comm, err)
+		return stage.AgreeToStop(ctx, s.Comm, err)
 	}
 }

@@ -16,22 +16,23 @@ import (
 // classes equal. The errors of cross-validation must agree with those of dense fits to the other folds, centered by the
 // mean of their rows.
 func TestCrossValidate(t *testing.T) {
-	const k = 4
+	const foldCount = 4
 	for seed := uint64(1); seed <= 3; seed++ {
 		classes := datasets.SyntheticClasses(90, 2, 3, 0.1, seed)
-		folds := testkit.Must(classes.Folds(k, seed))
-		var count [3][k]int
+		folds := testkit.Must(classes.Folds(foldCount, seed))
+		var counts [3][foldCount]int // number of rows of each class in each fold
 		seen := map[int]bool{}
-		for f, rows := range folds {
+		for fold, rows := range folds {
 			for _, i := range rows {
-				count[classes.Class[i]][f]++
+				counts[classes.Class[i]][fold]++
 				seen[i] = true
 			}
 		}
-		for c := range count {
-			for f := range k {
-				if d := count[c][f] - count[c][0]; d < -1 || d > 1 || len(seen) != 90 {
-					t.Errorf("seed %d: class %d has %v rows in the folds, %d rows in all", seed, c, count[c], len(seen))
+		for class, count := range counts {
+			for fold := range foldCount {
+				if excess := count[fold] - count[0]; excess < -1 || excess > 1 || len(seen) != 90 {
+					t.Errorf("seed %d: class %d has %v rows in the folds, %d rows in all", seed, class, count,
+						len(seen))
 				}
 			}
 		}
@@ -42,9 +43,9 @@ func TestCrossValidate(t *testing.T) {
 		}
 		set = set.GroupBy(groups).Center()
 		lab := testkit.Must(krrlab.New(set, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Seed: seed}))
-		r := testkit.Must(lab.CrossValidate(t.Context(), k, 0))
+		result := testkit.Must(lab.CrossValidate(t.Context(), foldCount, 0))
 		mean := 0.0
-		for f, rows := range testkit.Must(set.Folds(k, seed)) {
+		for fold, rows := range testkit.Must(set.Folds(foldCount, seed)) {
 			heldOut := make([]bool, 60)
 			for _, i := range rows {
 				heldOut[i] = true
@@ -54,20 +55,20 @@ func TestCrossValidate(t *testing.T) {
 					t.Errorf("seed %d: the group of row %d is divided", seed, i)
 				}
 			}
-			want := denseFoldError(set, heldOut)
-			testkit.Near(t, r.Errors[f], want, 1e-3*want, "fold")
-			mean += want / k
+			denseError := denseFoldError(set, heldOut)
+			testkit.Near(t, result.Errors[fold], denseError, 1e-3*denseError, "fold") // 1e-3: tolerance of the solver
+			mean += denseError / foldCount
 		}
-		testkit.Near(t, r.Mean, mean, 1e-3*mean, "mean")
+		testkit.Near(t, result.Mean, mean, 1e-3*mean, "mean")
 		sum := 0.0
-		for _, e := range r.Errors {
-			sum += (e - r.Mean) * (e - r.Mean)
+		for _, foldError := range result.Errors {
+			sum += (foldError - result.Mean) * (foldError - result.Mean)
 		}
-		testkit.Near(t, r.StandardError, math.Sqrt(sum/(k-1)/k), 1e-12, "standard error")
+		testkit.Near(t, result.StandardError, math.Sqrt(sum/(foldCount-1)/foldCount), 1e-12, "standard error")
 	}
-	few := datasets.SyntheticRegression(5, 1, 0, 1)
-	for _, k := range []int{1, 6} {
-		testkit.Fails(t, testkit.ErrOf(few.Folds(k, 1)), "want at least 2, and no more than there are groups")
+	fiveRows := datasets.SyntheticRegression(5, 1, 0, 1)
+	for _, count := range []int{1, 6} {
+		testkit.Fails(t, testkit.ErrOf(fiveRows.Folds(count, 1)), "want at least 2, and no more than there are groups")
 	}
 }
 
@@ -88,17 +89,17 @@ func denseFoldError(set *datasets.Dataset, heldOut []bool) float64 {
 	}
 	mean /= float64(len(trainRows))
 	k := kernel.Gaussian{Sigma: 1}
-	var kTrain mat.SymDense
-	kTrain.SubsetSym(testkit.KernelMatrix(k, set.X), trainRows)
+	var trainK mat.SymDense // kernel matrix of the other rows
+	trainK.SubsetSym(testkit.KernelMatrix(k, set.X), trainRows)
 	y := mat.NewVecDense(len(trainRows), nil)
 	for p, i := range trainRows {
 		y.SetVec(p, set.Target[i]-mean)
 	}
 	var c mat.VecDense
-	if err := c.SolveVec(testkit.AddRidge(&kTrain, 0.1), y); err != nil {
+	if err := c.SolveVec(testkit.AddRidge(&trainK, 0.1), y); err != nil {
 		return math.NaN()
 	}
-	sum, n := 0.0, 0.0
+	sum, n := 0.0, 0.0 // sum of squared errors, and number of rows
 	for i, isHeldOut := range heldOut {
 		if !isHeldOut {
 			continue

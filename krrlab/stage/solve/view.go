@@ -17,55 +17,56 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
+// String returns the report: the problem, the method, the residual and error of the answer, the scores and the times.
 func (s *Solution) String() string {
 	if s.Model == nil && s.N == 0 {
 		return "a solution without a problem; Lab.Solve makes one\n"
 	}
-	var b stage.Lines
-	b.Width = 12
-	b.AddProblem(&s.Header)
+	var lines stage.Lines
+	lines.Width = 12
+	lines.AddProblem(&s.Header)
 	form := ""
 	if s.LambdaP.Known() {
 		form = ", form " + s.Form
 	}
-	b.Add("solver", "%s%s", s.Method(), form)
+	lines.Add("solver", "%s%s", s.Method(), form)
 	if s.Appended != nil {
-		b.Add("appended", "%v", s.Appended)
+		lines.Add("appended", "%v", s.Appended)
 	}
-	b.AddText("K", s.kernelText())
-	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
+	lines.AddText("K", s.kernelText())
+	lines.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
-		b.Add("error", "%v%s", s.Error, s.uncertaintyReason())
+		lines.Add("error", "%v%s", s.Error, s.uncertaintyReason())
 	}
 	if s.Stop.Rule > bound.ByResidual {
-		b.AddText("stop", s.stopText())
+		lines.AddText("stop", s.stopText())
 	}
 	if s.Kappa.Known() {
-		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
+		lines.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
-	s.addScores(&b)
-	t := s.Seconds
-	b.AddSeconds(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
-		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
-	s.addPlan(&b)
+	s.addScores(&lines)
+	seconds := s.Seconds
+	lines.AddSeconds(seconds.Total, "load", seconds.Load, "kernel", seconds.Kernel, "features", seconds.Features,
+		"factor", seconds.Factor, "solve", seconds.Solve, "residual", seconds.Residual, "predict", seconds.Predict)
+	s.addPlan(&lines)
 	if s.Ranks != nil {
-		b.Add("ranks", "%v", s.Ranks)
+		lines.Add("ranks", "%v", s.Ranks)
 	}
-	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"),
+	lines.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"),
 		accel.FormatBytes(s.PeakBytes))
 	if s.MixedArithmetic != "" {
-		b.AddText("checkpoint", fmt.Sprintf("iterations with %s: the last digits differ from those of an "+
+		lines.AddText("checkpoint", fmt.Sprintf("iterations with %s: the last digits differ from those of an "+
 			"uninterrupted run", s.MixedArithmetic))
 	}
-	return b.String()
+	return lines.String()
 }
 
 // Summary returns the report for a reader who wants a model rather than its numerics: the data, the choice of kernel
-// and λ, the status of the solve, and the errors next to that of a constant prediction. String also has the method and
-// the certainty of the solution.
+// and λ, the status of the solve, and the errors next to the error of a constant prediction. The report of String also
+// has the method and the certainty of the solution.
 func (s *Solution) Summary() string {
-	b, fit, choice := stage.Lines{Width: 12}, stage.Lines{Width: 12}, ""
-	b.AddData(&s.Header)
+	data, fit, choice := stage.Lines{Width: 12}, stage.Lines{Width: 12}, ""
+	data.AddData(&s.Header)
 	if s.Tune != nil {
 		choice = s.Tune.Short()
 	}
@@ -87,47 +88,47 @@ func (s *Solution) Summary() string {
 		fit.Add("baseline", "RMSE %s of the mean of the test answers",
 			outward.Plain(float64(s.RMSE)/math.Sqrt(1-float64(s.R2)), 4))
 	}
-	return b.String() + choice + fit.String()
+	return data.String() + choice + fit.String()
 }
 
 // addScores adds the threshold, and the errors on test rows, in cross-validation and on training rows.
-func (s *Solution) addScores(b *stage.Lines) {
+func (s *Solution) addScores(lines *stage.Lines) {
 	isClassification := s.Task == datasets.Classification.String()
 	if s.Threshold != nil {
-		b.Add("threshold", "%v", s.Threshold)
+		lines.Add("threshold", "%v", s.Threshold)
 	}
 	if s.TestN > 0 {
-		b.AddScore("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
+		lines.AddScore("test", &model.Score{N: s.TestN, Weighted: s.TestWeighted, ErrorRate: float64(s.TestError),
 			RMSE: float64(s.RMSE), TargetRMSEs: s.TargetRMSE, RelErr: float64(s.RelErr), R2: float64(s.R2),
 			BestError: float64(s.BestError), Classes: s.Classes})
 	}
-	if f := s.Folds; f != nil {
-		text := fmt.Sprintf("RMSE %s ± %s", outward.Plain(f.Mean, 4), outward.Plain(f.StandardError, 2))
+	if folds := s.Folds; folds != nil {
+		text := fmt.Sprintf("RMSE %s ± %s", outward.Plain(folds.Mean, 4), outward.Plain(folds.StandardError, 2))
 		if isClassification {
-			text = fmt.Sprintf("error %.2f ± %.2f %%", 100*f.Mean, 100*f.StandardError)
+			text = fmt.Sprintf("error %.2f ± %.2f %%", 100*folds.Mean, 100*folds.StandardError)
 		} else if s.T > 1 {
 			text += " over all targets"
 		}
-		b.Add("folds", "%s%s (mean and its standard error, which is too small), each of %d folds predicted by a fit to "+
-			"the others", text, map[bool]string{true: ", weighted"}[s.TrainWeighted], len(f.Errors))
+		lines.Add("folds", "%s%s (mean and its standard error, which is too small), each of %d folds predicted by "+
+			"a fit to the others", text, map[bool]string{true: ", weighted"}[s.TrainWeighted], len(folds.Errors))
 		switch {
 		case s.Tune != nil && s.Threshold != nil:
-			b.AddText("", "kernel, λ and threshold were chosen on all these rows, so the error is optimistic")
+			lines.AddText("", "kernel, λ and threshold were chosen on all these rows, so the error is optimistic")
 		case s.Tune != nil:
-			b.AddText("", "kernel and λ were chosen on all these rows, so the error is optimistic")
+			lines.AddText("", "kernel and λ were chosen on all these rows, so the error is optimistic")
 		case s.Threshold != nil && s.Threshold.Metric != "":
-			b.AddText("", "the threshold was chosen on all these rows, so the error is optimistic")
+			lines.AddText("", "the threshold was chosen on all these rows, so the error is optimistic")
 		}
 	}
 	if s.FoldsFailed != "" {
-		b.Add("folds", "none: %s", s.FoldsFailed)
+		lines.Add("folds", "none: %s", s.FoldsFailed)
 	}
 	if s.TrainError.Known() && s.TrueResidual.Known() {
 		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
 		if isClassification {
 			text = fmt.Sprintf("error %.2f %%", 100*s.TrainError)
 		}
-		b.Add("training", "%s on the %s of the fit%s", text, plural.Count(s.N, "point"),
+		lines.Add("training", "%s on the %s of the fit%s", text, plural.Count(s.N, "point"),
 			map[bool]string{true: ", weighted"}[s.TrainWeighted])
 	}
 }
@@ -162,35 +163,36 @@ func (s *Solution) uncertaintyReason() string {
 }
 
 // addPlan adds the predicted costs next to the measured ones.
-func (s *Solution) addPlan(b *stage.Lines) {
-	p, t := s.Plan, s.Seconds
-	if p == nil {
+func (s *Solution) addPlan(lines *stage.Lines) {
+	plan, measured := s.Plan, s.Seconds
+	if plan == nil {
 		return
 	}
-	// without stages that the plan does not predict
-	took := t.Kernel + t.Features + t.Factor + t.Solve + t.Residual + t.Predict
-	b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks "+
-		"for it by name", t.Plan, p.Seconds.Total, accel.FormatBytes(p.Bytes), took, p.Flags)
-	predicted, iterations := p.Seconds, fmt.Sprintf("; iterations %d, %d", p.Choice.Iterations, s.Iterations)
+	// Loading the data and tuning are not part of the plan's prediction.
+	measuredTotal := measured.Kernel + measured.Features + measured.Factor + measured.Solve + measured.Residual +
+		measured.Predict
+	lines.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s "+
+		"asks for it by name", measured.Plan, plan.Seconds.Total, accel.FormatBytes(plan.Bytes), measuredTotal,
+		plan.Flags)
+	predicted, iterations := plan.Seconds, fmt.Sprintf("; iterations %d, %d", plan.Choice.Iterations, s.Iterations)
 	if s.Solver == Direct {
 		iterations = ""
 	}
-	b.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
+	lines.Add("", "predicted, taken: kernel %.2g, %.2g s; features and factor %.2g, %.2g s; solve %.2g, %.2g s; "+
 		"residual %.2g, %.2g s%s",
-		predicted.Kernel, t.Kernel, predicted.Features+predicted.Factor, t.Features+t.Factor, predicted.Solve, t.Solve,
-		predicted.Residual, t.Residual,
-		iterations)
-	for i := range p.Race {
-		b.Add([]string{"race", ""}[min(i, 1)], "%v", &p.Race[i])
+		predicted.Kernel, measured.Kernel, predicted.Features+predicted.Factor, measured.Features+measured.Factor,
+		predicted.Solve, measured.Solve, predicted.Residual, measured.Residual, iterations)
+	for i := range plan.Race {
+		lines.Add([]string{"race", ""}[min(i, 1)], "%v", &plan.Race[i])
 	}
-	if p.Switched != "" {
-		b.Add("", "over to %s", p.Switched)
+	if plan.Switched != "" {
+		lines.Add("", "over to %s", plan.Switched)
 	}
 }
 
-// noiseText describes the tolerance that stop rule predictions took, and the error of the fitted values Kc. From
-// K(c*−c) = KA⁻¹r and ‖KA⁻¹‖₂ ≤ 1 follows that they differ from Kc*, for the exact solution c*, by at most the residual
-// r. The error is certain if the bounds of the residual are.
+// noiseText describes the tolerance that stop rule predictions chose, and the error of the fitted values Kc. With
+// A = K+λI, the exact solution c* and the residual r of c, K(c*−c) = KA⁻¹r and ‖KA⁻¹‖₂ ≤ 1, so that ‖Kc*−Kc‖₂ ≤ ‖r‖₂.
+// The error is certain if the bounds of the residual are certain.
 func (s *Solution) noiseText() string {
 	source, certainty, largest := "the trace of A⁻¹ taken as n/λ", "estimated", 0.
 	if s.Noise.Products > 0 {
@@ -217,6 +219,7 @@ func (s *Solution) noiseText() string {
 	return fmt.Sprintf("%s; fitted values within %s of RMS(y), %s", text, outward.Percent(largest, 2), certainty)
 }
 
+// stopText describes the stopping rule, which criterion was met, and how many labels are settled.
 func (s *Solution) stopText() string {
 	if s.Noise != nil {
 		return s.noiseText()
@@ -244,6 +247,7 @@ func (s *Solution) Method() string {
 	return s.Solver.String()
 }
 
+// precondText describes the preconditioner, and why it was chosen if there is a reason.
 func (s *Solution) precondText() string {
 	text := cmp.Or(stage.KindNamed(s.Precond).Title, s.Precond)
 	if s.Features != "" {
@@ -255,6 +259,7 @@ func (s *Solution) precondText() string {
 	return text
 }
 
+// iterationText returns the end of the phrase "converged after 12 iterations", or "" without iterations.
 func (s *Solution) iterationText() string {
 	if s.Iterations == 0 {
 		return ""
@@ -262,6 +267,7 @@ func (s *Solution) iterationText() string {
 	return " after " + plural.Count(s.Iterations, "iteration")
 }
 
+// residualText describes the residual of the answer, its error and the tolerance.
 func (s *Solution) residualText() string {
 	if !s.TrueResidual.Known() {
 		if s.ResidualKind != ResidualRecursive || len(s.History) == 0 {
@@ -286,19 +292,19 @@ func (s *Solution) residualText() string {
 
 // Table has one row for each known property of the answer.
 func (s *Solution) Table() *plots.Table {
-	t := &plots.Table{
+	table := &plots.Table{
 		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
 		Columns: plots.ParseColumns("quantity", "value %.4g", "how"),
 	}
 	tested, checked := plural.Count(s.TestN, "point"), plural.Count(s.SampledRows, "row")+" in float64"
-	t.Add("iterations", s.Iterations, s.Status.String())
+	table.Add("iterations", s.Iterations, s.Status.String())
 	baseRate, auc := stage.Unknown, stage.Unknown
-	if c := s.Classes; c != nil {
-		if baseRate = stage.Number(c.BaseRate); c.AUC != nil {
-			auc = stage.Number(*c.AUC)
+	if classes := s.Classes; classes != nil {
+		if baseRate = stage.Number(classes.BaseRate); classes.AUC != nil {
+			auc = stage.Number(*classes.AUC)
 		}
 	}
-	for _, v := range []struct {
+	for _, property := range []struct {
 		name  string
 		value stage.Number
 		how   string
@@ -319,49 +325,49 @@ func (s *Solution) Table() *plots.Table {
 		{"R²", s.R2, tested, plots.Number},
 		{"seconds", stage.Number(s.Seconds.Total), "in all", plots.Number},
 	} {
-		if v.value.Known() {
-			t.Add(v.name, v.cell(float64(v.value)), v.how)
+		if property.value.Known() {
+			table.Add(property.name, property.cell(float64(property.value)), property.how)
 		}
 	}
-	return t
+	return table
 }
 
 // ConvergenceSeries returns the largest relative residual of all columns, against the iteration.
 func (s *Solution) ConvergenceSeries() plots.Series {
-	c := plots.Series{Name: s.Solver.String()}
-	for _, h := range s.History {
-		c.Add(float64(h.Iteration), h.Residual)
+	series := plots.Series{Name: s.Solver.String()}
+	for _, row := range s.History {
+		series.Add(float64(row.Iteration), row.Residual)
 	}
-	return c
+	return series
 }
 
 // boundSeries returns the known error bounds, against the iteration.
 func (s *Solution) boundSeries() plots.Series {
-	b := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
-	for _, h := range s.History {
-		if h.Bound.Known() {
-			b.Add(float64(h.Iteration), float64(h.Bound))
+	series := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
+	for _, row := range s.History {
+		if row.Bound.Known() {
+			series.Add(float64(row.Iteration), float64(row.Bound))
 		}
 	}
-	return b
+	return series
 }
 
 // Plot draws the convergence of the solve against the iteration: the relative residual ‖y_j−Ac_j‖₂/‖y_j‖₂ of the worst
 // column, updated recursively, and the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A. A direct solve has no iterations; Plot
 // draws its final residual as one point.
 func (s *Solution) Plot() *plots.Figure {
-	c := s.ConvergenceSeries()
-	if len(c.X) == 0 && s.TrueResidual.Known() {
-		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
+	residuals := s.ConvergenceSeries()
+	if len(residuals.X) == 0 && s.TrueResidual.Known() {
+		residuals.X, residuals.Y, residuals.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
 	}
-	series := []plots.Series{c}
-	if b := s.boundSeries(); len(b.X) > 0 {
-		series = append(series, b)
+	series := []plots.Series{residuals}
+	if bounds := s.boundSeries(); len(bounds.X) > 0 {
+		series = append(series, bounds)
 	}
-	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Prose(), s.Lambda), s.Tol, series...)
+	figure := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Prose(), s.Lambda), s.Tol, series...)
 	// An answer of zeros has the residual 0, which a logarithmic axis cannot show.
-	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
-	return f
+	figure.Y.Log = slices.ContainsFunc(residuals.Y, func(v float64) bool { return v > 0 })
+	return figure
 }
 
 // HTML returns the lines, the convergence plot if the solver iterated, and the table.
@@ -373,9 +379,9 @@ func (s *Solution) HTML() string {
 }
 
 func (r *Ranks) String() string {
-	s := fmt.Sprintf("%d", r.Count)
+	text := fmt.Sprintf("%d", r.Count)
 	if r.OnNode > 0 {
-		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
+		text += fmt.Sprintf(" (%d on this machine)", r.OnNode)
 	}
-	return s + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.FormatBytes(r.Bytes), r.Seconds)
+	return text + fmt.Sprintf("; %s sent by each, %.1f s in collectives", accel.FormatBytes(r.Bytes), r.Seconds)
 }
