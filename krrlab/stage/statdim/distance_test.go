@@ -17,40 +17,41 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/lowrank"
 )
 
-// TestFactorDistance checks that the certain distance of a landmark factor bounds the differences of the eigenvalues of
-// K and FFᵀ, and is not much too large. A factor of unknown accuracy has an unknown distance.
+// TestFactorDistance checks that the certain distance of a landmark factor F bounds the differences of the eigenvalues
+// of K and FFᵀ, and is at most about twice the trace of K−FFᵀ. A factor of unknown accuracy has an unknown distance.
 func TestFactorDistance(t *testing.T) {
 	x := testkit.RandomPoints(1, 60, 2)
-	a := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil))
-	f := testkit.Must(lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil))
-	w := testkit.Must(precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen}))
+	exactK := testkit.Must(gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil))
+	factor := testkit.Must(lowrank.RPCholesky(t.Context(), exactK, 12, rng.New(2), nil))
+	woodbury := testkit.Must(precond.New(t.Context(), factor.F, 0.1, &precond.Options{Form: precond.FormEigen}))
 	mu := testkit.Eigenvalues(t, testkit.KernelMatrix(kernel.Gaussian{Sigma: 1}, x))
 	slices.Reverse(mu)
-	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
+	sigma2 := slices.Sorted(slices.Values(woodbury.Eigenvalues()))
 	slices.Reverse(sigma2)
-	d := factorDistance(f)
-	if !(d.Below >= 0 && d.Above > 0 && d.Above < 2*f.Residual+1e-6) {
-		t.Errorf("%+v with a residual of %g", d, f.Residual)
+	distance := factorDistance(factor)
+	if !(distance.Below >= 0 && distance.Above > 0 && distance.Above < 2*factor.Residual+1e-6) {
+		t.Errorf("%+v with a residual of %g", distance, factor.Residual)
 	}
-	for i, v := range mu {
+	for i, eigenvalue := range mu {
 		factorValue := 0.0
 		if i < len(sigma2) {
 			factorValue = sigma2[i]
 		}
-		if v < factorValue-d.Below-1e-12 || v > factorValue+d.Above+1e-12 {
-			t.Errorf("eigenvalue %d of K is %g, of FFᵀ %g, which differ by more than %+v", i, v, factorValue, d)
+		if eigenvalue < factorValue-distance.Below-1e-12 || eigenvalue > factorValue+distance.Above+1e-12 {
+			t.Errorf("eigenvalue %d of K is %g, of FFᵀ %g, which differ by more than %+v", i, eigenvalue, factorValue,
+				distance)
 		}
 	}
-	testkit.Equal(t, factorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}), unknownDistance)
+	testkit.Equal(t, factorDistance(&lowrank.Factor{F: factor.F, EntryError: math.Inf(1)}), unknownDistance)
 }
 
-// TestCurve checks the degrees of freedom for given eigenvalues and values of λ, that the grid has each λ once in
+// TestLambdaGridAndStatDims checks s_λ for given eigenvalues and values of λ, that the grid has each λ once in
 // ascending order, and that a canceled context ends FromDense.
-func TestCurve(t *testing.T) {
-	if got := degreesAt([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
-		t.Errorf("degrees of freedom %v, want 1.25 = 1/2+3/4 and 0.75 = 1/4+3/6", got)
+func TestLambdaGridAndStatDims(t *testing.T) {
+	if got := statDims([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
+		t.Errorf("s_λ is %v, want 1.25 = 1/2+3/4 and 0.75 = 1/4+3/6", got)
 	}
-	if got := grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
+	if got := lambdaGrid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
 		t.Errorf("grid %v, want 1, 2, 5", got)
 	}
 	testkit.CheckCancellation(t, func(ctx context.Context) error {

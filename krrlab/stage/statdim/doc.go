@@ -11,9 +11,11 @@
 //	Hutchinson  probes z: zᵀ(I − λA⁻¹)z by block PCG     one λ
 //	SLQ         stochastic Lanczos quadrature            all λ at once, no preconditioner
 //	Free        the eigenvalues of ZᵀZ                   no product with K
+//	Fourier     the modes of a Fourier series of K       points in one to three dimensions
 //
-// With A = K+λI and a probe z of independent signs, E[zᵀ(I−λA⁻¹)z] = s_λ and the variance is at most 2·min(s_λ, n−s_λ):
-// a few probes are enough if s_λ is large. If s_λ is small, the control variate below reduces the variance.
+// Z (n×s) has the random features or is the landmark factor of the configured preconditioner, with ZZᵀ ≈ K. With A =
+// K+λI and a probe z of independent signs, E[zᵀ(I−λA⁻¹)z] = s_λ and the variance is at most 2·min(s_λ, n−s_λ): a few
+// probes are enough if s_λ is large. If s_λ is small, the control variate below reduces the variance.
 //
 // How to choose: use Exact up to some thousands of points; SLQ for the curve λ ↦ s_λ, and whenever its truncation is
 // small after a few hundred products; and Hutchinson with a preconditioner for λ far below ‖K‖. Free costs nothing if Z
@@ -21,24 +23,24 @@
 //
 // # The control variate
 //
-// With M = ZZᵀ+λ_pI, the form w(z) = zᵀ(I−λ_pM⁻¹)z has the known expectation
+// With M = ZZᵀ+λ_pI and M⁻¹ = λ_p⁻¹(I−UᵀU), the form w(z) = zᵀ(I−λ_pM⁻¹)z has the known expectation
 //
 //	tr(I−λ_pM⁻¹) = tr((ZZᵀ+λ_pI)⁻¹ZZᵀ) = ‖U‖_F² = s_{λ_p}(ZZᵀ),
 //
-// and the same probe gives y(z) = zᵀ(I−λA⁻¹)z. The estimate is the intercept at w = ‖U‖_F² of the least-squares line
-// through (w_i, y_i). The coefficient is fitted, because a control variate with coefficient 1 can increase the
-// variance.
+// and the same probe gives y(z) = zᵀ(I−λA⁻¹)z. The estimate is the value at w = ‖U‖_F² of the least-squares line
+// through the points (w_i, y_i) of m probes. The slope is fitted, because a control variate with slope 1 can increase
+// the variance.
 //
-// The interval is the intercept's Student interval with m−2 degrees of freedom, which is exact for normal (w, y); sums
-// over many eigenvalues are nearly normal. It is at least as wide as the jackknife interval. If one direction dominates
-// (w, y), the probes far from the mean have the large errors, and only the jackknife accounts for that.
+// The interval is the Student interval of this value with m−2 degrees of freedom, which is exact for normal (w, y);
+// sums over many eigenvalues are nearly normal. It is at least as wide as the jackknife interval: if one direction
+// dominates (w, y), the probes far from the mean have the large errors, and only the jackknife accounts for them.
 //
-// Without a control variate, the interval is at least as wide as that of one direction of variance 2θ², θ = min(tr
-// K/(tr K+λ), n−s_λ). If K has one group of equal rows, that direction is the only source of variance, and a few probes
-// may miss it.
+// Without a control variate, the interval is at least as wide as for a single direction of variance 2θ², θ = min(tr
+// K/(tr K+λ), n−s_λ). If K has one group of equal rows, such a direction is the only source of variance, and a few
+// probes may miss it.
 //
-// M⁻¹ and ‖U‖_F² must be consistent up to rounding for the control variate. The preconditioner therefore has the eigen
-// form, from ZᵀZ summed in float64.
+// M⁻¹ and ‖U‖_F² must be consistent up to rounding for the control variate. Both are therefore computed from the
+// eigenvalues and eigenvectors of ZᵀZ, which is summed in float64.
 //
 // # Truncation
 //
@@ -46,20 +48,20 @@
 //
 //	n − λ(zᵀx+xᵀr) − λ‖r‖²/(λ−e) ≤ zᵀ(I−λA⁻¹)z ≤ n − λ(zᵀx+xᵀr),
 //
-// for certain. The error is of second order in the residual, so that residuals of some per cent are accurate enough. e
-// ≥ ‖K_stored−K‖₂ bounds how negative an eigenvalue of the stored K can be. The Gauss rule of Lanczos bounds zᵀA⁻¹z
-// from below and the Gauss–Radau rule with a node at −e from above, for each λ (Golub and Meurant), also for certain.
-// The bounds are added to the interval with the weights of the probes.
+// for certain. Here e is a bound of ‖K_stored−K‖₂ for the stored matrix K_stored, which has no eigenvalue below −e. The
+// error is of second order in the residual, so that residuals of some per cent are accurate enough. For SLQ, the Gauss
+// rule of Lanczos bounds zᵀA⁻¹z from below and the Gauss–Radau rule with a node at −e from above, for each λ (Golub and
+// Meurant), also for certain. These error bounds, with the weights of the probes, are added to the interval.
 //
 // # Storage
 //
-// The derivative is d/dt s_λ(K+tE) = λ·tr(A⁻²E). Both λA⁻² ≼ A⁻¹ and I−λ²A⁻² = B(2I−B) hold, with B = KA⁻¹, and tr E =
-// 0 for an error off the diagonal. So to first order in e/λ
+// The derivative of s_λ with respect to an error E = K_stored−K is d/dt s_λ(K+tE) = λ·tr(A⁻²E). Both λA⁻² ≼ A⁻¹ and
+// I−λ²A⁻² = B(2I−B) hold, with B = KA⁻¹, and tr E = 0 as the diagonal is exact. So to first order in e/λ
 //
 //	|s_λ(K_stored) − s_λ(K)| ≤ (e/λ)·min(n−s_λ, 2s_λ).
 //
-// This bound is added to the interval as well; with K in float32 it is usually far below the other parts. Products that
-// round v, to K(I+D)v with ‖D‖₂ ≤ u, add u·√(s_λ(n−s_λ)).
+// This bound is added to the interval as well; with K in float32 it is usually far below the other parts. If products
+// with K round the vector v, to K(I+D)v with ‖D‖₂ ≤ u, they add u·√(s_λ(n−s_λ)).
 //
 // # Certain bounds
 //
@@ -67,15 +69,16 @@
 //
 //	tr K/(tr K+λ) ≤ s_λ ≤ n·tr K/(tr K+nλ);
 //
-// every interval is cut to these bounds. If a bound η of ‖K−ZZᵀ‖₂ is certain, as for landmarks, each eigenvalue lies
-// within η of one of ZZᵀ (Weyl). The extremes of s_λ over those boxes, for the given tr K, are known in closed form
-// (majorization); they are Free's interval.
+// every interval is cut to these bounds. If a bound η of ‖K−ZZᵀ‖₂ is certain, as for landmarks, the i-th eigenvalue of
+// K lies within η of the i-th eigenvalue of ZZᵀ (Weyl). The extremes of s_λ over all such eigenvalues with the sum tr K
+// are known from majorization (Marshall, Olkin and Arnold); they are the ends of the interval of Free.
 //
 // # Adaptive numbers of probes
 //
-// Probes are added until (Hi−Lo)/Value is at most Options.Width, or there are Options.MaxProbes. Stopping at a narrow
-// interval reduces its coverage a little below the stated confidence; the minimum number of probes keeps this within
-// the limits of the tests (95 % intervals cover in at least 90 of 100 seeds).
+// Probes are added until the interval [Lo, Hi] has a relative width (Hi−Lo)/Value of at most Options.Width, or there
+// are Options.MaxProbes. Stopping as soon as the interval is narrow reduces its coverage a little below the stated
+// confidence; the minimum number of probes keeps the loss small (in the tests, intervals of 95 % contain s_λ for at
+// least 90 of 100 seeds).
 //
 // # References
 //

@@ -11,7 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/statdim"
 )
 
-// The statistical dimension is computed from all eigenvalues, and with probes and a preconditioned solve.
+// The statistical dimension is computed from all eigenvalues of K, and estimated by Hutchinson's method, whose solves
+// are preconditioned.
 func Example() {
 	ctx := context.Background()
 	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), krrlab.Config{
@@ -26,29 +27,29 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	probes, err := lab.StatDim(ctx, statdim.Options{Method: statdim.Hutchinson})
+	hutchinson, err := lab.StatDim(ctx, statdim.Options{Method: statdim.Hutchinson})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Printf("s_λ = %.1f; the probes' interval covers it: %v, width below 10 %%: %v\n",
-		exact.Estimate.Value, probes.Estimate.Contains(exact.Estimate.Value), probes.WidthReached)
+		exact.Estimate.Value, hutchinson.Estimate.Contains(exact.Estimate.Value), hutchinson.WidthReached)
 	// Output:
 	// s_λ = 83.9; the probes' interval covers it: true, width below 10 %: true
 }
 
 // A result that was saved as JSON can be shown without its data.
 func Example_json() {
-	var s statdim.Result
+	var result statdim.Result
 	err := json.Unmarshal([]byte(`{
 		"dataset": "blobs", "task": "classification", "n": 300, "d": 2, "t": 1, "lambda": 0.1, "kernel": {"name": "gaussian", "sigma": 2},
 		"method": "exact", "width_asked": 0.1, "width_reached": true, "seconds": 0.02,
-		"estimate": {"value": 41.25, "lo": 41.2, "hi": 41.3, "confidence": 1, "method": "exact"}}`), &s)
+		"estimate": {"value": 41.25, "lo": 41.2, "hi": 41.3, "confidence": 1, "method": "exact"}}`), &result)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Print(&s)
+	fmt.Print(&result)
 	// Output:
 	// data           blobs: classification, n = 300, d = 2, t = 1
 	// problem        kernel gaussian(sigma=2), λ = 0.1

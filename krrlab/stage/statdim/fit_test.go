@@ -29,99 +29,100 @@ func lineAt(w, y []float64, omitted int, x float64) float64 {
 	return intercept + slope*x
 }
 
-// TestPredictAt compares the fit with a linear regression by the normal equations, and its jackknife with refits
-// without one probe each, for samples with and without a control variate.
+// TestPredictAt compares the results of predictAt with a linear regression by the normal equations, and the jackknife
+// with refits that each omit one probe, for samples with and without a control variate.
 func TestPredictAt(t *testing.T) {
-	for _, c := range []struct {
-		m           int // number of probes
-		withControl bool
-		dof         int // degrees of freedom
+	for _, test := range []struct {
+		m                int // number of probes
+		withControl      bool
+		degreesOfFreedom int
 	}{{16, true, 14}, {16, false, 15}, {8, true, 6}, {8, false, 7}, {10, false, 9}, {15, true, 13}} {
-		g := rng.New(uint64(c.m))
-		var s sample
-		for i := range c.m {
-			w := 3 + g.Normal(uint64(i))
-			s.y = append(s.y, 7+2*w+0.5*g.Normal(uint64(100+i)))
-			s.halfWidths = append(s.halfWidths, 0.01*float64(i+1))
-			if c.withControl {
-				s.w = append(s.w, w)
+		stream := rng.New(uint64(test.m))
+		var values probeValues
+		for i := range test.m {
+			w := 3 + stream.Normal(uint64(i))
+			values.y = append(values.y, 7+2*w+0.5*stream.Normal(uint64(100+i)))
+			values.halfWidths = append(values.halfWidths, 0.01*float64(i+1))
+			if test.withControl {
+				values.w = append(values.w, w)
 			}
 		}
 		const at = 4.5 // far from the mean of w, so that the leverage matters
-		x, p := mat.NewDense(c.m, 1, nil), 1
+		x, columns := mat.NewDense(test.m, 1, nil), 1
 		x0 := mat.NewVecDense(1, []float64{1})
-		if c.withControl {
-			x, p, x0 = mat.NewDense(c.m, 2, nil), 2, mat.NewVecDense(2, []float64{1, at})
+		if test.withControl {
+			x, columns, x0 = mat.NewDense(test.m, 2, nil), 2, mat.NewVecDense(2, []float64{1, at})
 		}
-		for i := range c.m {
+		for i := range test.m {
 			x.Set(i, 0, 1)
-			if c.withControl {
-				x.Set(i, 1, s.w[i])
+			if test.withControl {
+				x.Set(i, 1, values.w[i])
 			}
 		}
-		var xx, inv mat.Dense
-		xx.Mul(x.T(), x)
-		testkit.OK(t, inv.Inverse(&xx))
+		var gramMatrix, inverse mat.Dense
+		gramMatrix.Mul(x.T(), x)
+		testkit.OK(t, inverse.Inverse(&gramMatrix))
 		// The prediction is vᵀy with v = X(XᵀX)⁻¹x₀.
-		var u, v, r mat.VecDense
-		u.MulVec(&inv, x0)
-		v.MulVec(x, &u)
-		y := mat.NewVecDense(c.m, s.y)
+		var coefficients, v, residuals mat.VecDense
+		coefficients.MulVec(&inverse, x0)
+		v.MulVec(x, &coefficients)
+		y := mat.NewVecDense(test.m, values.y)
 		var hat mat.Dense // X(XᵀX)⁻¹Xᵀ
-		hat.Product(x, &inv, x.T())
-		r.MulVec(&hat, y)
-		r.SubVec(y, &r)
-		rss, ybar := mat.Dot(&r, &r), mat.Sum(y)/float64(c.m)
+		hat.Product(x, &inverse, x.T())
+		residuals.MulVec(&hat, y)
+		residuals.SubVec(y, &residuals)
+		rss, ybar := mat.Dot(&residuals, &residuals), mat.Sum(y)/float64(test.m)
 		var syy, truncation float64
-		for i := range c.m {
-			syy += (s.y[i] - ybar) * (s.y[i] - ybar)
-			truncation += math.Abs(v.AtVec(i)) * s.halfWidths[i]
+		for i := range test.m {
+			syy += (values.y[i] - ybar) * (values.y[i] - ybar)
+			truncation += math.Abs(v.AtVec(i)) * values.halfWidths[i]
 		}
-		variance := rss / float64(c.m-p) * mat.Dot(&v, &v)
-		if c.withControl {
+		variance := rss / float64(test.m-columns) * mat.Dot(&v, &v)
+		if test.withControl {
 			var jackknife float64
-			for i := range c.m {
-				d := lineAt(s.w, s.y, i, at) - lineAt(s.w, s.y, -1, at)
-				jackknife += d * d
+			for i := range test.m {
+				change := lineAt(values.w, values.y, i, at) - lineAt(values.w, values.y, -1, at)
+				jackknife += change * change
 			}
 			variance = max(variance, jackknife)
 		}
 		for i, confidence := range []float64{0.95, 0.8} {
-			want := []float64{mat.Dot(&v, y), studentQuantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
-			a, sampling, trunc, explained := s.predictAt(at, confidence)
-			for k, got := range []float64{a, sampling, trunc, explained} {
+			halfWidth := studentQuantiles[test.degreesOfFreedom][i] * math.Sqrt(variance)
+			want := []float64{mat.Dot(&v, y), halfWidth, truncation, 1 - rss/syy}
+			gotValue, gotSampling, gotTruncation, gotExplained := values.predictAt(at, confidence)
+			for k, got := range []float64{gotValue, gotSampling, gotTruncation, gotExplained} {
 				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
-					t.Errorf("m = %d, with a control variate: %v, confidence %g: %s %.9g, want %.9g", c.m,
-						c.withControl,
-						confidence, []string{"value", "half-width", "truncation", "explained share"}[k], got, want[k])
+					t.Errorf("m = %d, with a control variate: %v, confidence %g: %s %.9g, want %.9g", test.m,
+						test.withControl, confidence,
+						[]string{"value", "half-width", "truncation", "explained share"}[k], got, want[k])
 				}
 			}
 		}
 	}
 }
 
-// TestCoverageRate checks the rate of coverage over 200 seeds and six spectra, with the probes of the first batch only.
-// The number of intervals distinguishes a coverage of 95 % from one of 90 %: at 95 %, fewer than 1,117 of 1,200
-// intervals cover with probability 0.1 %; at 90 %, 1,117 or more cover with probability 0.02 %.
+// TestCoverageRate checks how many intervals cover s_λ over 200 seeds and six spectra, with the probes of the first
+// batch only. The number of intervals distinguishes a coverage of 95 % from one of 90 %: at 95 %, fewer than 1,117 of
+// 1,200 intervals cover with probability 0.1 %; at 90 %, 1,117 or more cover with probability 0.02 %.
 func TestCoverageRate(t *testing.T) {
 	const n, seeds, minCovered = 48, 200, 1117
-	for _, m := range methods {
+	for _, method := range methods {
 		covered, count := 0, 0
-		for _, s := range spectra {
-			d := s.newMatrix(n, 11)
-			p := &problem{K: d.k, Lambda: s.lambda}
+		for _, spectrum := range spectra {
+			testMatrix := spectrum.newMatrix(n, 11)
+			p := &problem{K: testMatrix.k, Lambda: spectrum.lambda}
 			for seed := range seeds {
-				r := testkit.Must(m.run(t.Context(), p, &Options{stream: rng.New(uint64(seed)).Sub(s.name), probes: 12,
-					MaxProbes: 12, Width: 1e-4}))
+				estimates := testkit.Must(method.run(t.Context(), p, &Options{probes: 12, MaxProbes: 12, Width: 1e-4,
+					stream: rng.New(uint64(seed)).Sub(spectrum.name)}))
 				count++
-				if r.Estimate.Contains(d.statDim) {
+				if estimates.Estimate.Contains(testMatrix.statDim) {
 					covered++
 				}
 			}
 		}
-		t.Logf("%s: %d of %d", m.name, covered, count)
+		t.Logf("%s: %d of %d", method.name, covered, count)
 		if covered < minCovered {
-			t.Errorf("%s: %d of %d intervals of 95 %% cover, want %d", m.name, covered, count, minCovered)
+			t.Errorf("%s: %d of %d intervals of 95 %% cover, want %d", method.name, covered, count, minCovered)
 		}
 	}
 }
@@ -133,18 +134,20 @@ func TestCoverageOfDominantEigenvalue(t *testing.T) {
 	const n, m, count = 60, 16, 400
 	covered := 0
 	for seed := range count {
-		s := sample{halfWidths: make([]float64, m)}
+		values := probeValues{halfWidths: make([]float64, m)}
 		for i := range m {
 			z := make([]float64, n)
 			rng.New(uint64(seed)).Sub("probe", uint64(i)).Normals(z, 0)
-			var a, b float64 // along (1, 1, …)/√n, and along (1, −1, 1, …)/√n
+			var constantPart, alternatingPart float64 // zᵀ(1, 1, …)/√n and zᵀ(1, −1, 1, …)/√n
 			for j, v := range z {
 				v = math.Copysign(1/math.Sqrt(n), v)
-				a, b = a+v, b+v*float64(1-2*(j%2))
+				constantPart, alternatingPart = constantPart+v, alternatingPart+v*float64(1-2*(j%2))
 			}
-			s.y, s.w = append(s.y, a*a), append(s.w, (a+0.2*b)*(a+0.2*b))
+			controlPart := constantPart + 0.2*alternatingPart // along the eigenvector of the control variate
+			values.y, values.w = append(values.y, constantPart*constantPart), append(values.w, controlPart*controlPart)
 		}
-		if a, sampling, _, _ := s.predictAt(1.04, 0.95); math.Abs(a-1) <= sampling {
+		// The expectation of w is 1+0.2² = 1.04, and that of y is 1.
+		if value, sampling, _, _ := values.predictAt(1.04, 0.95); math.Abs(value-1) <= sampling {
 			covered++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
-// dense is the operator of a dense matrix K.
+// dense implements matrix for a dense K.
 type dense struct{ *mat.SymDense }
 
 func (d dense) Dim() int { return d.SymmetricDim() }
@@ -60,45 +60,45 @@ var spectra = []spectrum{
 // matrixWithSpectrum is a matrix K = UDUᵀ with known eigenvalues.
 type matrixWithSpectrum struct {
 	k       dense
-	mu      []float64  // the eigenvalues, the diagonal of D
-	statDim float64    // s_λ
-	u       *mat.Dense // the eigenvectors
+	mu      []float64  // eigenvalues, the diagonal of D
+	statDim float64    // s_λ(K) for the λ of the spectrum
+	u       *mat.Dense // orthogonal matrix U of the eigenvectors
 }
 
 // newMatrix returns UDUᵀ with a random orthogonal U.
 func (s spectrum) newMatrix(n int, seed uint64) *matrixWithSpectrum {
-	d := &matrixWithSpectrum{}
+	testMatrix := &matrixWithSpectrum{}
 	for i := range n {
-		m := s.mu(i, n)
-		d.mu = append(d.mu, m)
-		d.statDim += m / (m + s.lambda)
+		eigenvalue := s.mu(i, n)
+		testMatrix.mu = append(testMatrix.mu, eigenvalue)
+		testMatrix.statDim += eigenvalue / (eigenvalue + s.lambda)
 	}
-	d.k.SymDense, d.u = testkit.WithEigenvalues(seed, d.mu)
-	return d
+	testMatrix.k.SymDense, testMatrix.u = testkit.WithEigenvalues(seed, testMatrix.mu)
+	return testMatrix
 }
 
-// features returns Z, n×s, of the first s eigenvectors with noise, so that ZZᵀ is close to K.
-func (d *matrixWithSpectrum) features(s int, noise float64, seed uint64) *points.Dense32 {
-	n := len(d.mu)
+// features returns Z, n×s, whose columns are the first s eigenvectors, scaled by √μ_j, plus noise, so that ZZᵀ ≈ K.
+func (m *matrixWithSpectrum) features(s int, noise float64, seed uint64) *points.Dense32 {
+	n := len(m.mu)
 	z := points.NewDense32(n, s, nil)
-	g := rng.New(seed).Sub("noise")
+	stream := rng.New(seed).Sub("noise")
 	for i := range n {
 		for j := range s {
-			e := noise * g.Normal(uint64(i*s+j)) / math.Sqrt(float64(n))
-			z.Data[i*s+j] = float32(math.Sqrt(d.mu[j]) * (d.u.At(i, j) + e))
+			perturbation := noise * stream.Normal(uint64(i*s+j)) / math.Sqrt(float64(n))
+			z.Data[i*s+j] = float32(math.Sqrt(m.mu[j]) * (m.u.At(i, j) + perturbation))
 		}
 	}
 	return z
 }
 
-// controlVariate returns ZZᵀ+λ_pI in the form of its eigenvalues.
+// controlVariate returns ZZᵀ+λ_pI in the form of the eigenvalues and eigenvectors of ZᵀZ.
 func controlVariate(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury {
 	t.Helper()
 	return testkit.Must(precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormEigen}))
 }
 
-// minCovered returns in how many of count seeds a 95 % interval must cover: in 90 of 100 seeds or more, and in all
-// but three of fewer seeds. At a coverage of 95 %, 6 or fewer of 10 intervals cover with probability 1e-3.
+// minCovered returns for how many of count seeds a 95 % interval must cover s_λ: for 90 if there are 100 or more seeds,
+// and otherwise for all but three. At a coverage of 95 %, 6 or fewer of 10 intervals cover with probability 1e-3.
 func minCovered(count int) int {
 	if count >= 100 {
 		return 90

@@ -16,53 +16,57 @@ import (
 func TestRun(t *testing.T) {
 	train, k := datasets.SyntheticRegression(250, 4, 0.1, 3), kernel.Gaussian{Sigma: 1.5}
 	mu := testkit.Eigenvalues(t, testkit.KernelMatrix(k, train.X))
-	exactDimension := func(lambda float64) (s float64) {
-		for _, m := range mu {
-			s += m / (m + lambda)
+	exactStatDim := func(lambda float64) (sum float64) {
+		for _, eigenvalue := range mu {
+			sum += eigenvalue / (eigenvalue + lambda)
 		}
-		return s
+		return sum
 	}
-	for _, p := range []krrlab.Preconditioner{krrlab.Features{S: 60, LambdaP: 0.1}, krrlab.Nystrom{S: 60, LambdaP: 0.1},
-		krrlab.RPCholesky{S: 60, LambdaP: 0.1}, krrlab.None{}} {
-		l := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3,
-			Precond: p, Storage: gram.Float64}))
-		for _, m := range []statdim.Method{statdim.Auto, statdim.Exact, statdim.Hutchinson, statdim.SLQ, statdim.Free} {
-			s, err := l.StatDim(t.Context(), statdim.Options{Method: m, Confidence: 0.999})
-			if m == statdim.Free && p == krrlab.Preconditioner(krrlab.None{}) {
+	for _, preconditioner := range []krrlab.Preconditioner{krrlab.Features{S: 60, LambdaP: 0.1},
+		krrlab.Nystrom{S: 60, LambdaP: 0.1}, krrlab.RPCholesky{S: 60, LambdaP: 0.1}, krrlab.None{}} {
+		lab := testkit.Must(krrlab.New(train, krrlab.Config{Kernel: k, Solver: krrlab.PCG, Lambda: 0.05, Seed: 3,
+			Precond: preconditioner, Storage: gram.Float64}))
+		for _, method := range []statdim.Method{statdim.Auto, statdim.Exact, statdim.Hutchinson, statdim.SLQ,
+			statdim.Free} {
+			result, err := lab.StatDim(t.Context(), statdim.Options{Method: method, Confidence: 0.999})
+			if method == statdim.Free && preconditioner == krrlab.Preconditioner(krrlab.None{}) {
 				testkit.Fails(t, err, "method free needs features or landmarks")
 				continue
 			}
 			testkit.OK(t, err)
-			if m == statdim.Exact && (s.Estimate.RelativeWidth() > 1e-6 || s.Estimate.Confidence != 1) {
-				t.Errorf("%v: the interval of all eigenvalues is %v", p, s.Estimate)
+			if method == statdim.Exact && (result.Estimate.RelativeWidth() > 1e-6 || result.Estimate.Confidence != 1) {
+				t.Errorf("%v: the interval of all eigenvalues is %v", preconditioner, result.Estimate)
 			}
-			if exact := exactDimension(0.05); !s.Estimate.Contains(exact) || m != statdim.Free && !s.WidthReached {
-				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", p, m, exact, s.Estimate, s.WidthReached)
+			if exact := exactStatDim(0.05); !result.Estimate.Contains(exact) ||
+				method != statdim.Free && !result.WidthReached {
+				t.Errorf("%v, %v: s_λ = %.6g, got %v, reached %v", preconditioner, method, exact, result.Estimate,
+					result.WidthReached)
 			}
-			for _, c := range s.Curve {
-				if exact := exactDimension(c.Lambda); !c.Estimate.Contains(exact) || c.Estimate.Lo > c.Estimate.Value ||
-					c.Estimate.Hi < c.Estimate.Value {
-					t.Errorf("%v, %v: s_%g = %.6g, got %v", p, m, c.Lambda, exact, c.Estimate)
+			for _, point := range result.Curve {
+				if exact := exactStatDim(point.Lambda); !point.Estimate.Contains(exact) ||
+					point.Estimate.Lo > point.Estimate.Value || point.Estimate.Hi < point.Estimate.Value {
+					t.Errorf("%v, %v: s_%g = %.6g, got %v", preconditioner, method, point.Lambda, exact, point.Estimate)
 				}
 			}
-			curve, series := 21, s.Plot().Series
-			if m == statdim.Hutchinson {
-				curve = 0
+			wantPoints, series := 21, result.Plot().Series
+			if method == statdim.Hutchinson {
+				wantPoints = 0
 			}
-			if len(s.Curve) != curve || len(s.Table().Rows) != max(1, curve) {
-				t.Errorf("%v, %v: %d points of the curve, %d rows", p, m, len(s.Curve), len(s.Table().Rows))
+			if len(result.Curve) != wantPoints || len(result.Table().Rows) != max(1, wantPoints) {
+				t.Errorf("%v, %v: %d points of the curve, %d rows", preconditioner, method, len(result.Curve),
+					len(result.Table().Rows))
 			}
-			if estimate := series[len(series)-1]; estimate.X[0] != 0.05 || estimate.Y[0] != s.Estimate.Value {
-				t.Errorf("%v, %v: the estimate is drawn at %v, %v", p, m, estimate.X, estimate.Y)
+			if estimate := series[len(series)-1]; estimate.X[0] != 0.05 || estimate.Y[0] != result.Estimate.Value {
+				t.Errorf("%v, %v: the estimate is drawn at %v, %v", preconditioner, method, estimate.X, estimate.Y)
 			}
-			testkit.Contains(t, s.String(), "method         "+string(s.Method), "at λ = 0.05")
+			testkit.Contains(t, result.String(), "method         "+string(result.Method), "at λ = 0.05")
 		}
 	}
 }
 
 // TestMemoryRefusesDense checks that probes are used if the memory budget is too small for all eigenvalues, 8n² bytes,
 // and that the report says so. It also checks the notes on a width that was not reached, and on a curve by quadrature
-// whose width is reached by another method at λ only.
+// if another method gave the estimate at λ.
 func TestMemoryRefusesDense(t *testing.T) {
 	makeLab := func(n int, memory int64) *krrlab.Lab {
 		return testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, 5), krrlab.Config{Memory: memory,
