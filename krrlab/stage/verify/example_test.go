@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/verify"
 )
 
-// For two points at distance 1, the kernel matrix has ones on its diagonal and e^(−1/2) next to it. The answer c of
-// (K+λI)c = y is checked, and κ = (1.6065+λ)/(0.3935+λ) is bounded.
+// For two points at distance 1, the kernel matrix K has ones on its diagonal and e^(−1/2) ≈ 0.6065 off the diagonal.
+// The residual of an answer c of (K+λI)c = y is computed, and κ(K+λI) = (1.6065+λ)/(0.3935+λ) is bounded, for λ = 0.4.
 func Example() {
 	x := points.NewDense(2, 1, []float64{0, 1})
 	m, err := verify.New(context.Background(), nil, kernel.Spec{Name: "gaussian", Sigma: 1}, x, 1<<20, nil)

@@ -20,40 +20,44 @@ const sumBlock = 256
 // Matrix is the kernel matrix K of n points, processed row by row.
 type Matrix struct {
 	N, D       int     // number and dimension of the points
-	Largest    float64 // max_i k(x_i, x_i)
-	EntryError float64 // δ, a bound of the error of an entry
-	Stored     bool    // K is stored; otherwise its rows are formed again for each product
+	Largest    float64 // largest diagonal entry, max_i k(x_i, x_i)
+	EntryError float64 // bound of the rounding error of an entry of K, δ
+	Stored     bool    // whether K is stored; otherwise its rows are formed again for each product
 	// Weights are the weights w_i of the rows, for Apply and Residual; nil means ones.
 	Weights []float64
 
-	function  *function
-	x         []float64 // points, n×d
-	diag      []float64 // k(x_i, x_i)
-	entries   []float64 // this rank's rows of K; nil if K is not stored
-	sqNorms   []float64 // ‖x_i‖², if most coordinates are zero, for s = ‖x‖²+‖z‖²−2xᵀz; else nil
-	maxSqNorm float64   // the largest of sqNorms
+	function *kernelFunction
+	x        []float64 // points, n×d
+	diag     []float64 // k(x_i, x_i)
+	entries  []float64 // this rank's rows of K; nil if K is not stored
+	// sqNorms has ‖x_i‖², from which ‖x−z‖² = ‖x‖²+‖z‖²−2xᵀz is computed without the zeros of x if at least half of all
+	// coordinates are zero; nil: zeros are not skipped.
+	sqNorms   []float64
+	maxSqNorm float64 // largest of sqNorms
 	// Progress, if not nil, is called with the number of completed rows in each pass over K.
 	Progress func(completed, total int)
 
 	comm comm.Comm
 }
 
-// New returns K for the points x, and stores it if that takes at most memory bytes on each rank, 8n²/P on P ranks. The
-// rows of K are distributed over the ranks of c in groups of 16, and each rank forms and stores its own. All ranks have
-// the points and call the methods together; all of them get the same bits for any number of ranks. A nil c means
-// comm.Alone(). New returns an error if there are no points, or if k(x, x) is not finite.
-func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64,
+// New returns the matrix K of the kernel spec for the points x. It stores K if this takes at most memory bytes on each
+// rank, 8n²/P bytes on P ranks. The rows of K are distributed over the ranks in groups of 16; each rank forms and
+// stores its own groups. All ranks have all points and call New and the methods together. They get the same bits for
+// any number of ranks. Nil ranks mean one process. progress, if not nil, becomes Matrix.Progress. New returns an error
+// if there are no points, if k(x, x) is not finite, or if the kernel is unknown.
+func New(ctx context.Context, ranks comm.Comm, spec kernel.Spec, x points.Points, memory int64,
 	progress func(completed, total int)) (*Matrix, error) {
-	function, err := newFunction(spec)
+	function, err := newKernelFunction(spec)
 	if err != nil {
 		return nil, err
 	}
-	c = comm.OrAlone(c)
+	ranks = comm.OrAlone(ranks)
 	n, d := x.Dims()
 	if n < 1 || d < 1 {
 		return nil, fmt.Errorf("verify: %d points of dimension %d", n, d)
 	}
-	m := &Matrix{N: n, D: d, function: function, x: dense(x), diag: make([]float64, n), Progress: progress, comm: c}
+	m := &Matrix{N: n, D: d, function: function, x: coordinates(x), diag: make([]float64, n), Progress: progress,
+		comm: ranks}
 	for i := range n {
 		m.diag[i] = function.diagonal(m.x[i*d : (i+1)*d])
 		m.Largest = max(m.Largest, m.diag[i])
@@ -66,16 +70,16 @@ func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, me
 	return m, m.storeRows(ctx, memory)
 }
 
-// storeRows forms and stores this rank's rows of K, if all ranks have the memory for it. A single rank forms the lower
-// triangle and copies it to the upper one, which has the same bits; several ranks form whole rows.
+// storeRows forms and stores this rank's rows of K if all ranks have enough memory for their rows. A single rank forms
+// the lower triangle and copies it to the upper one; several ranks form whole rows, whose bits are the same.
 func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 	n, size := m.N, m.comm.Size()
-	localRows := min(((n+groupRows-1)/groupRows+size-1)/size*groupRows, n) // the most rows of a rank
+	localRows := min(((n+groupRows-1)/groupRows+size-1)/size*groupRows, n) // the largest number of rows of a rank
 	budget, err := comm.SmallestBudget(ctx, m.comm, accel.Budget{Limit: max(1, memory)})
 	if err != nil || !budget.Fits(8*int64(localRows)*int64(n)) {
 		return err
 	}
-	k := make([]float64, localRows*n)
+	entries := make([]float64, localRows*n)
 	err = m.forEachGroup(ctx, n, func(lo, hi int) {
 		dst := make([][]float64, hi-lo)
 		for i := lo; i < hi; i++ {
@@ -83,91 +87,92 @@ func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 			if size == 1 {
 				end = i + 1
 			}
-			dst[i-lo] = k[m.storageRow(i)*n:][:end]
+			dst[i-lo] = entries[m.storageRow(i)*n:][:end]
 		}
 		m.formRows(dst, lo)
 	})
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}
-	m.entries, m.Stored = k, true
+	m.entries, m.Stored = entries, true
 	if size > 1 {
 		return nil
 	}
 	// Copy the lower triangle to the upper one, in square tiles that fit into the cache.
-	return accel.ForEach(ctx, (n+sumBlock-1)/sumBlock, func(_, b int) {
-		for i0 := b * sumBlock; i0 < n; i0 += sumBlock {
+	return accel.ForEach(ctx, (n+sumBlock-1)/sumBlock, func(_, block int) {
+		for i0 := block * sumBlock; i0 < n; i0 += sumBlock {
 			for i := i0; i < min(i0+sumBlock, n); i++ {
-				for j := b * sumBlock; j < min((b+1)*sumBlock, i); j++ {
-					k[j*n+i] = k[i*n+j]
+				for j := block * sumBlock; j < min((block+1)*sumBlock, i); j++ {
+					entries[j*n+i] = entries[i*n+j]
 				}
 			}
 		}
 	})
 }
 
-// formRows sets dst[r] to row lo+r of K, or to its first entries if dst[r] is shorter. It must include the diagonal.
-func (m *Matrix) formRows(dst [][]float64, lo int) {
+// formRows sets dst[r] to the first len(dst[r]) entries of row firstRow+r of K, which must include the diagonal entry.
+func (m *Matrix) formRows(dst [][]float64, firstRow int) {
 	z := make([][]float64, len(dst))
 	for r := range z {
-		z[r] = m.x[(lo+r)*m.D:][:m.D]
+		z[r] = m.x[(firstRow+r)*m.D:][:m.D]
 	}
 	m.kernelRows(dst, z)
 	for r, row := range dst {
-		row[lo+r] = m.diag[lo+r]
+		row[firstRow+r] = m.diag[firstRow+r]
 	}
 }
 
-// storageRow returns the index of row i of K in entries: group g is group g/P of its rank.
+// storageRow returns the index in m.entries of row i of K. On P ranks, group g of rows is group g/P of its rank.
 func (m *Matrix) storageRow(i int) int {
 	return i/groupRows/m.comm.Size()*groupRows + i%groupRows
 }
 
-// gatherSums adds the lists over the ranks, in place, and is collective. Before the call each number is on one rank,
-// and 0 on the others. gatherSums returns err, or the error of another rank, if either is not nil.
+// gatherSums replaces each list by the sum of the lists of all ranks. Before the call each number must be 0 on all
+// ranks but one. All ranks call it together. It returns err, or the error of another rank, if either is not nil.
 func (m *Matrix) gatherSums(ctx context.Context, err error, lists ...[]float64) error {
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}
-	for _, x := range lists {
-		if err := comm.MergeDisjoint(ctx, m.comm, x); err != nil {
+	for _, list := range lists {
+		if err := comm.MergeDisjoint(ctx, m.comm, list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dense returns the coordinates of the points, n×d.
-func dense(x points.Points) []float64 {
+// coordinates returns the coordinates of the points, n×d by rows.
+func coordinates(x points.Points) []float64 {
 	n, d := x.Dims()
-	out := make([]float64, n*d)
+	rows := make([]float64, n*d)
 	for i := range n {
-		x.RowTo(out[i*d:(i+1)*d], i)
+		x.RowTo(rows[i*d:(i+1)*d], i)
 	}
-	return out
+	return rows
 }
 
 // groupRows is the number of rows of K that are formed together, so that each point is read once for all of them.
 const groupRows = 16
 
-// forEachGroup calls body for this rank's groups of the rows i < n, on all threads. It begins with the last groups,
-// which take longest if only the lower triangle is formed.
+// forEachGroup calls body for each of this rank's groups of the rows i < n, on all threads; lo and hi are the first row
+// of the group and the row after it. It begins with the last groups, which take longest if only the lower triangle is
+// formed.
 func (m *Matrix) forEachGroup(ctx context.Context, n int, body func(lo, hi int)) error {
 	groups, rank, size := (n+groupRows-1)/groupRows, m.comm.Rank(), m.comm.Size()
-	tasks := (groups - rank + size - 1) / size // groups rank, rank+P, …
+	groupsOfRank := (groups - rank + size - 1) / size // the groups rank, rank+size, rank+2·size, …
 	var completed atomic.Int64
-	return accel.ForEach(ctx, tasks, func(_, b int) {
-		lo := (rank + (tasks-1-b)*size) * groupRows
+	return accel.ForEach(ctx, groupsOfRank, func(_, task int) {
+		lo := (rank + (groupsOfRank-1-task)*size) * groupRows
 		body(lo, min(lo+groupRows, n))
-		// the rows of all ranks, as if they were equally fast
-		if c := int(completed.Add(groupRows)) * size; m.Progress != nil && b%8 == 7 {
-			m.Progress(min(c, n), n)
+		// The progress of the other ranks is assumed to be that of this rank.
+		if completedRows := int(completed.Add(groupRows)) * size; m.Progress != nil && task%8 == 7 {
+			m.Progress(min(completedRows, n), n)
 		}
 	})
 }
 
-// skipZeros makes products of rows skip zeros if at least half of the coordinates are zero. It does nothing for kernels
-// that are not functions of ‖x−z‖₂² or xᵀz.
+// skipZeros sets sqNorms and maxSqNorm, so that inner products of points skip zeros, if at least half of the
+// coordinates are zero. It does nothing for kernels that are not functions of ‖x−z‖₂² or xᵀz.
 func (m *Matrix) skipZeros() {
 	zeros := 0
 	for _, v := range m.x {
@@ -175,7 +180,7 @@ func (m *Matrix) skipZeros() {
 			zeros++
 		}
 	}
-	if 2*zeros < len(m.x) || !m.function.squares && m.function.degree == 0 {
+	if 2*zeros < len(m.x) || !m.function.usesSquares && m.function.degree == 0 {
 		return
 	}
 	m.sqNorms = make([]float64, m.N)
@@ -185,7 +190,8 @@ func (m *Matrix) skipZeros() {
 	}
 }
 
-// kernelRows sets dst_r to k(z_r, x_j), j < len(dst_r). It processes a block of points x_j for all r at a time.
+// kernelRows sets dst[r] to k(z_r, x_j) for j < len(dst[r]). To use the cache, it computes the entries of all rows r
+// for one block of points x_j before those of the next block.
 func (m *Matrix) kernelRows(dst, z [][]float64) {
 	rowLength := 0
 	rows := make([]sparseRow, len(z))
@@ -195,7 +201,7 @@ func (m *Matrix) kernelRows(dst, z [][]float64) {
 			rows[r] = newSparseRow(z[r])
 		}
 	}
-	step := max(4, (1<<14)/m.D&^3) // 128 kB of points
+	step := max(4, (1<<14)/m.D&^3) // points in a block: 128 kB, and a multiple of 4 for sumRowsByFour
 	for j0 := 0; j0 < rowLength; j0 += step {
 		x := m.x[j0*m.D:]
 		for r := range z {
@@ -208,36 +214,36 @@ func (m *Matrix) kernelRows(dst, z [][]float64) {
 			} else {
 				sparseProducts(segment, rows[r], x, m.D)
 			}
-			for j, s := range segment {
-				if m.sqNorms != nil && m.function.squares {
-					s = max(0, rows[r].sqNorm+m.sqNorms[j0+j]-2*s) // ‖x‖²+‖z‖²−2xᵀz
+			for j, sum := range segment {
+				if m.sqNorms != nil && m.function.usesSquares {
+					sum = max(0, rows[r].sqNorm+m.sqNorms[j0+j]-2*sum) // ‖x‖²+‖z‖²−2xᵀz
 				}
-				segment[j] = m.function.finish(s)
+				segment[j] = m.function.finish(sum)
 			}
 		}
 	}
 }
 
-// Mul sets dst_i = Σ_j K_ij v_j for t vectors, with one pass over K. dst and v are n×t row by row.
+// Mul sets dst_i = Σ_j K_ij v_j for t vectors, with one pass over K. dst and v are n×t, stored by rows.
 func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int) error {
 	return m.mul(ctx, dst, v, t, func(row []float64) []float64 { return row })
 }
 
 // mulAbs sets dst_i = Σ_j |K_ij| v_j for t vectors, as Mul does for K.
 func (m *Matrix) mulAbs(ctx context.Context, dst, v []float64, t int) error {
-	if !m.function.signed {
+	if !m.function.mayBeNegative {
 		return m.Mul(ctx, dst, v, t)
 	}
 	return m.mul(ctx, dst, v, t, func(row []float64) []float64 {
 		row = slices.Clone(row)
-		for j, k := range row {
-			row[j] = math.Abs(k)
+		for j, entry := range row {
+			row[j] = math.Abs(entry)
 		}
 		return row
 	})
 }
 
-// mul multiplies by K with each row transformed.
+// mul sets dst to the product of v and the matrix whose rows are the transformed rows of K.
 func (m *Matrix) mul(ctx context.Context, dst, v []float64, t int, transform func(row []float64) []float64) error {
 	clear(dst)
 	err := m.forEachGroup(ctx, m.N, func(lo, hi int) {
@@ -249,32 +255,32 @@ func (m *Matrix) mul(ctx context.Context, dst, v []float64, t int, transform fun
 	return m.gatherSums(ctx, err, dst)
 }
 
-// rows returns rows lo … hi−1 of K. They are a group of this rank.
+// rows returns rows lo to hi−1 of K, which must be a group of this rank.
 func (m *Matrix) rows(lo, hi int) [][]float64 {
-	out := make([][]float64, hi-lo)
-	for r := range out {
+	rows := make([][]float64, hi-lo)
+	for r := range rows {
 		if m.entries == nil {
-			out[r] = make([]float64, m.N)
+			rows[r] = make([]float64, m.N)
 		} else {
-			out[r] = m.entries[m.storageRow(lo+r)*m.N:][:m.N]
+			rows[r] = m.entries[m.storageRow(lo+r)*m.N:][:m.N]
 		}
 	}
 	if m.entries == nil {
-		m.formRows(out, lo)
+		m.formRows(rows, lo)
 	}
-	return out
+	return rows
 }
 
-// blockedDot sets dst = Σ_j row_j·v_j, summed in blocks. Each v_j has t numbers.
+// blockedDot sets dst = Σ_j row_j·v_j, summed in blocks of sumBlock terms. dst and each v_j have t numbers.
 func blockedDot(dst, row, v []float64, t int) {
 	clear(dst)
 	if t == 1 {
 		for j0 := 0; j0 < len(row); j0 += sumBlock {
-			var p float64
-			for j, k := range row[j0:min(j0+sumBlock, len(row))] {
-				p += k * v[j0+j]
+			var blockTotal float64
+			for j, entry := range row[j0:min(j0+sumBlock, len(row))] {
+				blockTotal += entry * v[j0+j]
 			}
-			dst[0] += p
+			dst[0] += blockTotal
 		}
 		return
 	}
@@ -282,17 +288,17 @@ func blockedDot(dst, row, v []float64, t int) {
 	for j0 := 0; j0 < len(row); j0 += sumBlock {
 		clear(blockSum)
 		for j := j0; j < min(j0+sumBlock, len(row)); j++ {
-			k := row[j]
-			for c, x := range v[j*t : (j+1)*t] {
-				blockSum[c] += k * x
+			entry := row[j]
+			for column, value := range v[j*t : (j+1)*t] {
+				blockSum[column] += entry * value
 			}
 		}
-		for c, p := range blockSum {
-			dst[c] += p
+		for column, blockTotal := range blockSum {
+			dst[column] += blockTotal
 		}
 	}
 }
 
-// sumError returns (n/256+260)·u, a bound of the error of a sum of n products in blocks, relative to the sum of their
-// magnitudes.
+// sumError returns (n/256+260)·u, a bound of the error of a sum of n products by blockedDot, relative to the sum of the
+// magnitudes of the products. u is the unit roundoff.
 func (m *Matrix) sumError() float64 { return (float64(m.N)/sumBlock + 260) * unitRoundoff }

@@ -36,11 +36,12 @@ func TestOnePoint(t *testing.T) {
 // and two columns.
 func TestResidualFormula(t *testing.T) {
 	m := &Matrix{N: 3}
+	const columns, lambda = 2, 10
 	v, y, c := []float64{1, 0, 2, 0, 3, 1}, []float64{1, 4, 5, 0, 7, 1}, []float64{-1, 2, 3, -4, 5, 6}
-	r := m.Residual(v, []float64{0.5, 0.25}, c, y, 2, 10)
+	r := m.Residual(v, []float64{0.5, 0.25}, c, y, columns, lambda)
 	norm := func(x ...float64) float64 { return floats.Norm(x, 2) }
-	for _, w := range []struct {
-		what      string
+	for _, test := range []struct {
+		name      string
 		got, want []float64
 	}{
 		{"R", r.R, []float64{0, 4, 3, 0, 4, 0}},
@@ -50,12 +51,13 @@ func TestResidualFormula(t *testing.T) {
 		{"rounding errors of norms", r.NormErrors, []float64{math.Sqrt(3) * 0.5, math.Sqrt(3) * 0.25}},
 		{"norms of differences of columns", r.CrossNorms, []float64{0, norm(4, 3, 4), norm(4, 3, 4), 0}},
 	} {
-		if !floats.EqualApprox(w.got, w.want, 1e-13) {
-			t.Errorf("%s: %v, want %v", w.what, w.got, w.want)
+		if !floats.EqualApprox(test.got, test.want, 1e-13) {
+			t.Errorf("%s: %v, want %v", test.name, test.got, test.want)
 		}
 	}
-	r = m.Residual(v, []float64{0, 0}, c, y, 2, 10)
-	for j, want := range []float64{4*norm(11, 35, 57) + 3*5, 4*norm(24, 40, 61) + 3*4} { // 4u‖|y|+λ|c|‖ + nu‖r‖
+	r = m.Residual(v, []float64{0, 0}, c, y, columns, lambda)
+	// The bounds in units of u are 4‖|y|+λ|c|‖ + n‖r‖.
+	for j, want := range []float64{4*norm(11, 35, 57) + 3*5, 4*norm(24, 40, 61) + 3*4} {
 		testkit.Near(t, r.NormErrors[j]/unitRoundoff, want, 1e-12*want, j)
 	}
 }

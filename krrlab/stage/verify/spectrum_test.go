@@ -11,38 +11,38 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRankOne checks the certain bounds of the spectrum and of κ for K = xxᵀ. The numbers x have the size 1, or are
-// scaled by 2^±100 or 2^±160, so that their squares are very large or small. The reference is the only nonzero
-// eigenvalue ‖x‖², computed in 400 bits.
+// TestRankOne checks the certain bounds of λ_max(K) and of κ(K+λI) for K = xxᵀ. The entries of x have magnitudes near
+// 1, or are scaled by 2^±100 or 2^±160, so that their squares are very large or small. The reference is the only
+// nonzero eigenvalue ‖x‖², computed in 400 bits.
 func TestRankOne(t *testing.T) {
 	for trial := range uint64(200) {
-		g := rng.New(trial)
-		n := 1 + g.IntN(0, 4)
+		stream := rng.New(trial)
+		n := 1 + stream.IntN(0, 4)
 		x := points.NewDense(n, 1, nil)
-		g.Normals(x.Data, 1)
+		stream.Normals(x.Data, 1)
 		exponent := []int{0, 0, -100, -160, 100, 160}[trial%6]
-		exact := new(big.Float).SetPrec(400)
+		largest := new(big.Float).SetPrec(400) // ‖x‖²
 		for i := range x.Data {
 			x.Data[i] = math.Ldexp(x.Data[i], exponent)
 			value := new(big.Float).SetPrec(400).SetFloat64(x.Data[i])
-			exact.Add(exact, value.Mul(value, value))
+			largest.Add(largest, value.Mul(value, value))
 		}
 		m := testkit.Must(New(t.Context(), nil, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil))
 		for _, passes := range []int{1, 2, 7, 30} {
 			lambda := math.Ldexp(1, 2*exponent-3) // an eighth of the scale of K
-			s := testkit.Must(m.Cond(t.Context(), lambda, passes, g))
+			s := testkit.Must(m.Cond(t.Context(), lambda, passes, stream))
 			exactLambda := new(big.Float).SetPrec(400).SetFloat64(lambda)
-			kappa := new(big.Float).SetPrec(400).Add(exact, exactLambda)
-			if kappa.Quo(kappa, exactLambda); n == 1 { // a single number has κ = 1
+			kappa := new(big.Float).SetPrec(400).Add(largest, exactLambda)
+			if kappa.Quo(kappa, exactLambda); n == 1 { // a 1×1 matrix has κ = 1
 				kappa.SetFloat64(1)
 			}
 			checkWithin := func(name string, value *big.Float, lo, hi float64) {
 				if value.Cmp(big.NewFloat(lo)) < 0 || value.Cmp(big.NewFloat(hi)) > 0 {
-					t.Errorf("n = %d, x of 2^%d, %d passes: %s is %.20g, not in [%.20g, %.20g]", n, exponent, passes, name,
-						value, lo, hi)
+					t.Errorf("n = %d, x of 2^%d, %d passes: %s is %.20g, not in [%.20g, %.20g]", n, exponent, passes,
+						name, value, lo, hi)
 				}
 			}
-			checkWithin("λ_max", exact, s.Largest.Lo, s.Largest.Hi)
+			checkWithin("λ_max", largest, s.Largest.Lo, s.Largest.Hi)
 			checkWithin("κ", kappa, s.Cond.Lo, s.Cond.Hi)
 			checkWithin("κ, simple", kappa, 1, s.SimpleBound)
 		}

@@ -27,29 +27,29 @@ func newMatrix(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *M
 	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
 }
 
-// normalPoints returns n normal points in R^d, of which the given share of the coordinates is not zero.
+// normalPoints returns n points in R^d whose coordinates are standard normal with probability density, and else zero.
 func normalPoints(n, d int, density float64, seed uint64) *points.Dense {
 	x := points.NewDense(n, d, nil)
-	g := rng.New(seed)
+	stream := rng.New(seed)
 	for i := range x.Data {
-		if g.Sub("zero").Float64(uint64(i)) < density {
-			x.Data[i] = g.Sub("value").Normal(uint64(i))
+		if stream.Sub("zero").Float64(uint64(i)) < density {
+			x.Data[i] = stream.Sub("value").Normal(uint64(i))
 		}
 	}
 	return x
 }
 
-// referenceMatrix returns the kernel matrix by kernel.Eval.
+// referenceMatrix returns the kernel matrix, computed by kernel.Eval.
 func referenceMatrix(t *testing.T, spec kernel.Spec, x *points.Dense) *mat.SymDense {
 	t.Helper()
 	return testkit.KernelMatrix(testkit.Must(kernel.FromSpec(spec)), x)
 }
 
-// TestMatrix compares the entries of K and the product |K|v with kernel.Eval, for points with and without many zeros,
-// with K stored and formed again. The difference of an entry may be twice its error bound, because the reference is
-// rounded too.
+// TestMatrix compares the entries of K and the product |K|v with values by kernel.Eval, for points with and without
+// many zeros, with K stored and formed again. The difference of an entry may be twice the error bound of the entry,
+// because the reference is rounded too.
 func TestMatrix(t *testing.T) {
-	const n, d, cols = 61, 7, 3
+	const n, d, columns = 61, 7, 3
 	for _, spec := range specs {
 		for _, density := range []float64{1, 0.2} {
 			x := normalPoints(n, d, density, 3)
@@ -62,8 +62,8 @@ func TestMatrix(t *testing.T) {
 				}
 				for i := range n {
 					for j, v := range m.rows(i, i+1)[0] {
-						if e := math.Abs(v - k.At(i, j)); e > 2*m.EntryError { // both are rounded
-							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, e,
+						if difference := math.Abs(v - k.At(i, j)); difference > 2*m.EntryError {
+							t.Fatalf("%s: entry (%d, %d) has an error of %.2g, bound %.2g", spec.Name, i, j, difference,
 								m.EntryError)
 						}
 					}
@@ -71,17 +71,17 @@ func TestMatrix(t *testing.T) {
 				if m.EntryError > 1e-11*m.Largest {
 					t.Errorf("%s: the bound %.2g of an entry is too wide", spec.Name, m.EntryError)
 				}
-				v, w := make([]float64, n*cols), make([]float64, n*cols)
+				v, product := make([]float64, n*columns), make([]float64, n*columns)
 				rng.New(5).Normals(v, 0)
-				testkit.OK(t, m.mulAbs(t.Context(), w, v, cols))
+				testkit.OK(t, m.mulAbs(t.Context(), product, v, columns))
 				for i := range n {
-					for c := range cols {
+					for column := range columns {
 						var want float64
 						for j := range n {
-							want += math.Abs(k.At(i, j)) * v[j*cols+c]
+							want += math.Abs(k.At(i, j)) * v[j*columns+column]
 						}
-						if math.Abs(w[i*cols+c]-want) > 1e-11*m.Largest*n {
-							t.Fatalf("%s: |K|v is %v, want %v", spec.Name, w[i*cols+c], want)
+						if got := product[i*columns+column]; math.Abs(got-want) > 1e-11*m.Largest*n {
+							t.Fatalf("%s: |K|v is %v, want %v", spec.Name, got, want)
 						}
 					}
 				}
@@ -90,7 +90,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestCond checks that the intervals cover the eigenvalues and κ, and get narrower with more passes.
+// TestCond checks that the intervals contain the eigenvalues and κ, and get narrower with more passes.
 func TestCond(t *testing.T) {
 	const lambda = 0.3
 	for _, spec := range specs {
@@ -138,11 +138,12 @@ func TestCondOfZeros(t *testing.T) {
 	}
 }
 
-// TestBounds checks the residual and the prediction bound for answers with deliberate errors: the bound must hold
-// against the exact answer, and a proved label must be that of the exact answer. Some of the problems have weights.
+// TestBounds checks the residual and the prediction bound for answers with deliberate errors: the distance of
+// predictions from those of the exact answer must not exceed the bound, and a proved label must be the label of the
+// exact answer. Some of the problems have weights.
 func TestBounds(t *testing.T) {
 	const n, lambda = 90, 0.05
-	for _, cols := range []int{1, 3} {
+	for _, columns := range []int{1, 3} {
 		for k, spec := range specs {
 			x, z := normalPoints(n, 4, 1, 9), normalPoints(200, 4, 1, 10)
 			a := referenceMatrix(t, spec, x)
@@ -156,49 +157,48 @@ func TestBounds(t *testing.T) {
 			for i := range n {
 				a.SetSym(i, i, a.At(i, i)+lambda/m.weight(i))
 			}
-			y := mat.NewDense(n, cols, nil)
+			y := mat.NewDense(n, columns, nil)
 			for i := range n {
-				for j := range cols {
+				for j := range columns {
 					y.Set(i, j, -1)
 				}
-				if cols > 1 || x.Row(i)[0] > 0 {
-					y.Set(i, i%cols, 1)
+				if columns > 1 || x.Row(i)[0] > 0 {
+					y.Set(i, i%columns, 1)
 				}
 			}
-			var chol mat.Cholesky
-			var c mat.Dense
-			if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
+			var cholesky mat.Cholesky
+			var c mat.Dense // exact answer
+			if !cholesky.Factorize(a) || cholesky.SolveTo(&c, y) != nil {
 				t.Fatal("K+λI is not positive definite")
 			}
 			var perturbed mat.Dense
-			perturbed.Apply(func(i, j int,
-				v float64) float64 {
-				return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j)))
-			},
-				&c)
+			perturbed.Apply(func(i, j int, v float64) float64 {
+				return v * (1 + 0.05*rng.New(4).Normal(uint64(i*columns+j)))
+			}, &c)
 			answer := perturbed.RawMatrix().Data
-			v, rounding, err := m.Apply(t.Context(), answer, cols, lambda)
+			v, rounding, err := m.Apply(t.Context(), answer, columns, lambda)
 			testkit.OK(t, err)
-			r := m.Residual(v, rounding, answer, y.RawMatrix().Data, cols, lambda)
-			var want mat.Dense
-			want.Mul(a, &perturbed)
-			want.Sub(y, &want)
-			want.Apply(func(i, _ int, v float64) float64 { return math.Sqrt(m.weight(i)) * v }, &want)
-			for j := range cols {
-				if norm := mat.Norm(want.ColView(j), 2); math.Abs(norm-r.Norms[j]) > r.NormErrors[j] ||
+			r := m.Residual(v, rounding, answer, y.RawMatrix().Data, columns, lambda)
+			var residual mat.Dense // W^½(Y − AC)
+			residual.Mul(a, &perturbed)
+			residual.Sub(y, &residual)
+			residual.Apply(func(i, _ int, v float64) float64 { return math.Sqrt(m.weight(i)) * v }, &residual)
+			for j := range columns {
+				if norm := mat.Norm(residual.ColView(j), 2); math.Abs(norm-r.Norms[j]) > r.NormErrors[j] ||
 					r.NormErrors[j] > 1e-9*norm {
 					t.Errorf("%s: ‖r‖ = %v ± %.2g, want %v", spec.Name, r.Norms[j], r.NormErrors[j], norm)
 				}
 			}
-			p := testkit.Must(m.Predict(t.Context(), z, answer, cols, r, lambda))
-			exact := testkit.Must(m.Predict(t.Context(), z, c.RawMatrix().Data, cols, r, lambda))
+			p := testkit.Must(m.Predict(t.Context(), z, answer, columns, r, lambda))
+			exact := testkit.Must(m.Predict(t.Context(), z, c.RawMatrix().Data, columns, r, lambda))
 			proved := 0
 			for i := range z.N {
-				got, want, bound := p.F[i*cols:(i+1)*cols], exact.F[i*cols:(i+1)*cols], p.Bound[i*cols:(i+1)*cols]
-				for j := range cols {
-					if e := math.Abs(got[j] - want[j]); e > bound[j] {
-						t.Errorf("%s: the prediction of point %d has an error of %.3g, bound %.3g", spec.Name, i, e,
-							bound[j])
+				lo, hi := i*columns, (i+1)*columns
+				got, want, bound := p.F[lo:hi], exact.F[lo:hi], p.Bound[lo:hi]
+				for j := range columns {
+					if difference := math.Abs(got[j] - want[j]); difference > bound[j] {
+						t.Errorf("%s: the prediction of point %d has an error of %.3g, bound %.3g", spec.Name, i,
+							difference, bound[j])
 					}
 				}
 				if p.Gap[i] > 1 {
@@ -220,8 +220,8 @@ func TestInvalidInput(t *testing.T) {
 	testkit.Fails(t, err, "dimension")
 }
 
-// TestWorstRelative checks the worst relative norm: it is 0 if target and residual are zero, infinite if only the
-// target is, and NaN if a norm is NaN.
+// TestWorstRelative checks the largest relative norm of a column: a column counts as 0 if its target and its residual
+// are zero, as +Inf if only its target is zero, and the result is NaN if a norm is NaN.
 func TestWorstRelative(t *testing.T) {
 	r := &Residual{Norms: []float64{0, 3, 1}, NormErrors: []float64{0, 0, 2}, TargetNorms: []float64{0, 6, 4}}
 	testkit.Equal(t, r.worstRelative(r.Norms), 0.5)
@@ -233,10 +233,10 @@ func TestWorstRelative(t *testing.T) {
 	}
 }
 
-// TestNotCovered checks that a built-in kernel without a formula in this package is not called user-defined.
-func TestNotCovered(t *testing.T) {
-	testkit.Contains(t, notCovered(false), "user-defined kernel")
-	if text := notCovered(true); strings.Contains(text, "user-defined") {
+// TestUncheckedProperties checks that a built-in kernel without a formula in this package is not called user-defined.
+func TestUncheckedProperties(t *testing.T) {
+	testkit.Contains(t, uncheckedProperties(false), "user-defined kernel")
+	if text := uncheckedProperties(true); strings.Contains(text, "user-defined") {
 		t.Error(text)
 	}
 }
