@@ -29,7 +29,7 @@ const (
 	fullDistance    = "full"
 )
 
-// Limits of the search for a distance, and its prior, chosen by judgment.
+// Limits of the search for a distance, and the prior of its parameters. They were chosen by judgment.
 const (
 	maxFeatures     = 64   // maximum number of features
 	maxFittedRows   = 1000 // maximum number of rows to fit to; it is also at most half of the rows
@@ -46,9 +46,9 @@ const (
 // DistanceFit is the result of the search for a distance of points: one length scale per feature, or a matrix L and the
 // distance ‖L(x−z)‖.
 type DistanceFit struct {
-	Kind       string  `json:"kind"` // lengths or full
-	Kernel     string  `json:"kernel"`
-	Sigma      float64 `json:"sigma"` // geometric mean of the length scales, or √d/‖L‖_F
+	Kind       string  `json:"kind"`   // "lengths", or "full" for a matrix
+	Kernel     string  `json:"kernel"` // name of the kernel
+	Sigma      float64 `json:"sigma"`  // geometric mean of the length scales, or √d/‖L‖_F
 	Lambda     float64 `json:"lambda"`
 	FittedRows int     `json:"rows"` // number of rows that the distance was fitted to
 
@@ -57,13 +57,15 @@ type DistanceFit struct {
 	PreviousError float64 `json:"simpler"`   // error of the same kernel with the distance that the fit began with
 	Gain          float64 `json:"gain"`      // relative reduction of the error, from PreviousError to Error
 	GainError     float64 `json:"deviation"` // standard error of Gain
-	Accepted      bool    `json:"accepted"`  // the kernel with this distance joined the search
+	Accepted      bool    `json:"accepted"`  // whether the kernel with this distance joined the search
 
-	Shape []float64 `json:"shape"` // length scales over Sigma, or L by rows times Sigma
-	// RelevantFeatures are the features, those first whose change by a standard deviation changes distances most.
-	RelevantFeatures []string    `json:"relevant"`
-	Directions       []Direction `json:"directions,omitempty"` // directions of a matrix, the shortest length scale first
-	Seconds          float64     `json:"seconds"`
+	Shape []float64 `json:"shape"` // length scales over Sigma, or entries of L by rows times Sigma
+	// RelevantFeatures are the names of the features. A feature comes earlier if changing it by its standard deviation
+	// changes distances more.
+	RelevantFeatures []string `json:"relevant"`
+	// Directions are the directions of a matrix, the one with the shortest length scale first.
+	Directions []Direction `json:"directions,omitempty"`
+	Seconds    float64     `json:"seconds"`
 }
 
 // Direction is a right singular vector of L·diag(s), where s_j is the standard deviation of feature j.
@@ -73,16 +75,17 @@ type Direction struct {
 	Text     string    `json:"text"`     // largest coordinates of the direction, such as "0.71 a − 0.7 b"
 }
 
-// summary returns the result as one line.
-func (f *DistanceFit) summary(m model.Metric) string {
-	errors := fmt.Sprintf("%s, without %s", m.Text(f.Error), strings.TrimPrefix(m.Text(f.PreviousError), m.Name()+" "))
+// summary returns the result as one line, with errors in the metric.
+func (f *DistanceFit) summary(metric model.Metric) string {
+	errors := fmt.Sprintf("%s, without %s", metric.Text(f.Error),
+		strings.TrimPrefix(metric.Text(f.PreviousError), metric.Name()+" "))
 	verdict := map[bool]string{true: "taken", false: "not taken"}[f.Accepted]
 	kind := map[string]string{lengthsDistance: "one for each feature", fullDistance: "a matrix"}[f.Kind]
 	return fmt.Sprintf("%s, %s: %s of %d rows that took no part; %s ± %s less", kind, verdict, errors, f.JudgingRows,
 		outward.Percent(f.Gain, 2), outward.Percent(f.GainError, 1))
 }
 
-// distanceObstacle explains why no distance can be searched for the kernel of a family; it is "" if one can.
+// distanceObstacle explains why no distance can be searched for the kernel of a family. It returns "" if one can.
 func (f *family) distanceObstacle() string {
 	if kernel.ArgumentOf(f.base) == kernel.InnerProduct {
 		return fmt.Sprintf("the kernel %s is a function of inner products", f.name)
@@ -94,12 +97,12 @@ func (f *family) distanceObstacle() string {
 }
 
 // distanceRows returns the number of rows that a distance is fitted to. reason explains why no distance can be searched
-// for these data; it is "" if one can.
+// for these data, or is "" if one can.
 func (s *search) distanceRows() (fittedRows int, reason string) {
 	rows, d := len(s.distinctRows()), s.data.train.Dim()
 	rowLimit, minRows := min(maxFittedRows, rows/2), max(minFittedRows, rowsPerFeature*d)
-	// In addition to K and one table, matrixGradient has three matrices: A, G and H.
-	fittedRows = maxRows(s.opt.memory, rowLimit, func(fittedRows int) int64 {
+	// In addition to K and one table, matrixGradient needs three matrices: A, G and H.
+	fittedRows = maxRows(s.options.memory, rowLimit, func(fittedRows int) int64 {
 		return sampleBytes(fittedRows+judgingCount(rows, fittedRows), fittedRows, d, 1, 3)
 	})
 	switch {
@@ -114,11 +117,11 @@ func (s *search) distanceRows() (fittedRows int, reason string) {
 }
 
 // searchDistances searches, after a level (the part of the search on one sample of rows), for a length scale per
-// feature and then for a matrix. If a distance reduces the error of rows not used for its fit by more than two standard
-// errors of the difference, the best kernel with this distance joins the search on this level.
+// feature and then for a matrix. If a distance reduces the error of rows that were not used to fit the distance by more
+// than two standard errors of the difference, the best kernel with this distance joins the search on this level.
 func (s *search) searchDistances(ctx context.Context, level int) error {
 	best, _ := s.bestPoint(level)
-	if s.opt.Distance == sigmaDistance || s.opt.Sigma > 0 || best == nil {
+	if s.options.Distance == sigmaDistance || s.options.Sigma > 0 || best == nil {
 		return nil
 	}
 	fittedRows, reason := s.distanceRows()
@@ -130,16 +133,16 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 		return nil
 	}
 	s.levels[level].sample.freeMatrices()
-	fit := s.newDistanceSearch(best, fittedRows)
+	fitter := s.newDistanceSearch(best, fittedRows)
 	for _, kind := range []string{lengthsDistance, fullDistance} {
-		if kind == fullDistance && s.opt.Distance == lengthsDistance {
+		if kind == fullDistance && s.options.Distance == lengthsDistance {
 			break
 		}
 		if s.notify != nil {
 			s.notify(stage.Event{Stage: stage.Tune, Remaining: -1, Detail: fmt.Sprintf("distance %s of %d features "+
-				"for %s on %d rows", kind, fit.x.D, best.family.name, fittedRows)})
+				"for %s on %d rows", kind, fitter.x.D, best.family.name, fittedRows)})
 		}
-		result, err := fit.run(ctx, kind)
+		result, err := fitter.run(ctx, kind)
 		if err != nil {
 			return err
 		}
@@ -147,7 +150,7 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 			continue
 		}
 		s.distances = append(s.distances, result)
-		result.describe(fit.x, s.data.train.Columns)
+		result.describe(fitter.x, s.data.train.Columns)
 		if result.Accepted {
 			if err := s.addFamily(ctx, level, best.family, result); err != nil {
 				return err
@@ -158,115 +161,121 @@ func (s *search) searchDistances(ctx context.Context, level int) error {
 }
 
 // addFamily adds the family of a kernel with a distance to the search, and explores it on the level with at most
-// maxJoinPoints points. The grid of the scale is centered on the fitted σ, and the search begins at the fitted σ and λ.
+// maxJoinPoints further points. The grid of the scale is centered on the fitted σ, and the search begins at the fitted
+// σ and λ.
 func (s *search) addFamily(ctx context.Context, level int, base *family, result *DistanceFit) error {
-	f := *base
-	f.index, f.shape, f.firstLevel = len(s.families), result.Shape, level
+	joined := *base
+	joined.index, joined.shape, joined.firstLevel = len(s.families), result.Shape, level
 	sigmaAxis := scaleAxis
 	sigmaAxis.start = []float64{1}
-	f.grid[0], f.start[0] = sigmaAxis.grid(0, result.Sigma)
-	f.start[1] = []float64{f.grid[1][nearestIndex(f.grid[1], math.Log(result.Lambda))]}
-	s.families = append(s.families, &f)
+	joined.grid[0], joined.start[0] = sigmaAxis.grid(0, result.Sigma)
+	joined.start[1] = []float64{joined.grid[1][nearestIndex(joined.grid[1], math.Log(result.Lambda))]}
+	s.families = append(s.families, &joined)
 	s.models[level] = append(s.models[level], nil)
 	s.levels[level].maxPoints = len(s.levels[level].points) + maxJoinPoints
-	return s.explore(ctx, level, []*family{&f})
+	return s.explore(ctx, level, []*family{&joined})
 }
 
-// judgingCount returns the number of judging rows among n rows, of which m are fitted.
+// judgingCount returns the number of judging rows if m of n rows are fitted.
 func judgingCount(n, m int) int { return min(maxJudgingRatio*m, n-m) }
 
-// distanceSearch fits distances to the first m rows of a sample and judges them by the others, the judging rows.
+// distanceSearch fits distances to the first rows of a sample and judges the distances by the error on the other rows,
+// the judging rows.
 type distanceSearch struct {
-	distanceObjective               // objective, without points and prior
-	sample            *sample       // all rows
+	distanceObjective               // objective, whose points and prior objectiveOf sets
+	sample            *sample       // fitted and judging rows
 	x                 *points.Dense // points of all rows, centered
-	name              string        // name of the kernel
-	m, judged         int           // number m of fitted rows, and number of judging rows
+	kernelName        string        // name of the kernel
+	fittedRows        int           // number of fitted rows
+	judgingRows       int           // number of judging rows
 	lengths           []float64     // length scales of the distance accepted last
-	lambda            float64       // λ of that distance
+	lambda            float64       // λ of the distance accepted last
 }
 
-// newDistanceSearch returns the fit to m rows for the kernel of a point, starting from its σ and λ.
+// newDistanceSearch returns a search that fits distances to m rows for the kernel of the point p. It starts from σ and
+// λ of this point.
 func (s *search) newDistanceSearch(p *point, m int) *distanceSearch {
 	rows := s.distinctRows() // judging rows must not be copies of fitted ones
-	f := &distanceSearch{name: p.family.name, m: m, judged: judgingCount(len(rows), m), lambda: p.lambda()}
-	f.sample = s.trainingSample(rows[:m])
-	f.distanceObjective = distanceObjective{y: points.ScaleRows(f.sample.sqrtWeights, f.sample.y),
+	search := &distanceSearch{kernelName: p.family.name, fittedRows: m, judgingRows: judgingCount(len(rows), m),
+		lambda: p.lambda()}
+	search.sample = s.trainingSample(rows[:m])
+	search.distanceObjective = distanceObjective{y: points.ScaleRows(search.sample.sqrtWeights, search.sample.y),
 		k:           p.family.kernel(1).(kernel.Differentiable),
-		sqrtWeights: f.sample.sqrtWeights, freeLambda: s.opt.Lambda == 0}
-	judging := s.trainingSample(rows[m : m+f.judged])
-	f.sample.appendJudging(judging.x, judging.y, judging.judgment)
-	f.x = centeredDense(f.sample.x)
-	f.lengths = slices.Repeat([]float64{p.scale()}, f.x.D)
-	return f
+		sqrtWeights: search.sample.sqrtWeights, freeLambda: s.options.Lambda == 0}
+	judging := s.trainingSample(rows[m : m+search.judgingRows])
+	search.sample.appendJudging(judging.x, judging.y, judging.judgment)
+	search.x = centeredDense(search.sample.x)
+	search.lengths = slices.Repeat([]float64{p.scale()}, search.x.D)
+	return search
 }
 
 // run fits a distance of the given kind and judges it. It returns nil if K+λI is not positive definite in float64, or
-// if no error is left to reduce.
+// if no error is left to reduce. It returns an error if ctx ends.
 //
-// The fit is of points divided by the length scales accepted last, so that the shape begins at zero logarithms, or at
-// the identity matrix. The prior has the mean there. The entries of a matrix have the standard deviation matrixSD/√d: a
-// random matrix of such entries has singular values up to 2·matrixSD.
-func (f *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, error) {
-	start, x := time.Now(), stretch(f.x, f.lengths)
-	objective, theta := f.objectiveOf(kind, x)
+// The points are first divided by the length scales accepted last. The shape therefore begins at zero logarithms, or at
+// the identity matrix, which is also the mean of the prior. The prior standard deviation of the entries of a matrix is
+// matrixSD/√d: a random d×d matrix of such entries has singular values up to 2·matrixSD.
+func (s *distanceSearch) run(ctx context.Context, kind string) (*DistanceFit, error) {
+	start, stretched := time.Now(), stretch(s.x, s.lengths)
+	objective, theta := s.objectiveOf(kind, stretched)
 	lambdaIndex := len(theta) - 1
 	fitted, err := objective.minimize(ctx, theta)
 	if err != nil {
 		return nil, ctx.Err()
 	}
 
-	var losses [2]*loss // of the judging rows, with the fitted distance and with the previous one
-	for i, theta := range [][]float64{fitted, theta} {
-		f.sample.freeMatrices()
-		f.sample.x = stretch(x, objective.shape(theta))
-		if losses[i], err = f.sample.loss(ctx, objective.k, math.Exp(theta[lambdaIndex])); err != nil {
+	var losses [2]*loss // losses of the judging rows with the fitted distance and with the previous one
+	for i, parameters := range [][]float64{fitted, theta} {
+		s.sample.freeMatrices()
+		s.sample.x = stretch(stretched, objective.shape(parameters))
+		if losses[i], err = s.sample.loss(ctx, objective.k, math.Exp(parameters[lambdaIndex])); err != nil {
 			return nil, ctx.Err()
 		}
 	}
-	result := &DistanceFit{Kind: kind, Kernel: f.name, FittedRows: f.m, JudgingRows: f.judged,
+	result := &DistanceFit{Kind: kind, Kernel: s.kernelName, FittedRows: s.fittedRows, JudgingRows: s.judgingRows,
 		Shape: objective.shape(fitted), Lambda: roundToThreeDigits(math.Exp(fitted[lambdaIndex]))}
-	result.Error, _, _ = losses[0].Error()
-	result.PreviousError, _, _ = losses[1].Error()
+	result.Error, _, _ = losses[0].errorInterval()
+	result.PreviousError, _, _ = losses[1].errorInterval()
 	result.Gain, result.GainError = losses[0].relativeExcess(losses[1])
 	result.Gain = -result.Gain
 	result.Accepted = result.Gain > max(2*result.GainError, tieTolerance)
 
-	for j := range result.Shape { // combine with the length scales that the points were divided by
-		if objective.matrix {
-			result.Shape[j] /= f.lengths[j%f.x.D]
+	for j := range result.Shape { // combine the shape with the length scales that the points were divided by
+		if objective.isMatrix {
+			result.Shape[j] /= s.lengths[j%s.x.D]
 		} else {
-			result.Shape[j] *= f.lengths[j]
+			result.Shape[j] *= s.lengths[j]
 		}
 	}
-	if result.Accepted && !objective.matrix {
-		f.lengths, f.lambda = slices.Clone(result.Shape), math.Exp(fitted[lambdaIndex])
+	if result.Accepted && !objective.isMatrix {
+		s.lengths, s.lambda = slices.Clone(result.Shape), math.Exp(fitted[lambdaIndex])
 	}
-	result.separateSigma(objective.matrix, f.x.D)
+	result.separateSigma(objective.isMatrix, s.x.D)
 	result.Seconds = time.Since(start).Seconds()
 	return result, nil
 }
 
 // objectiveOf returns the objective of a distance of the given kind for the points x, which are divided by the length
 // scales accepted last, and the parameters with which the fit begins: those of the shape, then ln λ.
-func (f *distanceSearch) objectiveOf(kind string, x *points.Dense) (o distanceObjective, theta []float64) {
+func (s *distanceSearch) objectiveOf(kind string, x *points.Dense) (objective distanceObjective, theta []float64) {
 	d := x.D
-	o = f.distanceObjective
-	o.x, o.matrix = x.Slice(0, f.m).(*points.Dense), kind == fullDistance
-	o.priorPrecision = 1 / (float64(f.m) * lengthSD * lengthSD)
+	objective = s.distanceObjective
+	objective.x, objective.isMatrix = x.Slice(0, s.fittedRows).(*points.Dense), kind == fullDistance
+	objective.priorPrecision = 1 / (float64(s.fittedRows) * lengthSD * lengthSD)
 	theta = make([]float64, d+1)
-	if o.matrix {
+	if objective.isMatrix {
 		theta = make([]float64, d*d+1)
 		for j := range d {
 			theta[j*d+j] = 1
 		}
-		o.priorPrecision = float64(d) / (float64(f.m) * matrixSD * matrixSD)
+		objective.priorPrecision = float64(d) / (float64(s.fittedRows) * matrixSD * matrixSD)
 	}
-	theta[len(theta)-1], o.priorMean = math.Log(f.lambda), theta
-	return o, theta
+	theta[len(theta)-1], objective.priorMean = math.Log(s.lambda), theta
+	return objective, theta
 }
 
-// separateSigma moves the size of the shape, for d features, from Shape to Sigma, and rounds both.
+// separateSigma sets Sigma to the geometric mean of the length scales, or to √d/‖L‖_F for a matrix L of d features, and
+// scales Shape accordingly. It rounds both.
 func (f *DistanceFit) separateSigma(isMatrix bool, d int) {
 	digits := 3
 	if isMatrix {
@@ -283,31 +292,32 @@ func (f *DistanceFit) separateSigma(isMatrix bool, d int) {
 	}
 }
 
-// centeredDense returns the points as float64, less their mean.
+// centeredDense returns the points minus their mean, as dense points in float64.
 func centeredDense(x points.Points) *points.Dense {
 	n, d := x.Dims()
-	out := points.NewDense(n, d, nil)
-	points.RowsTo(points.Shift(x, points.Mean(x)), out.Data, d)
-	return out
+	centered := points.NewDense(n, d, nil)
+	points.RowsTo(points.Shift(x, points.Mean(x)), centered.Data, d)
+	return centered
 }
 
 // describe sets the relevant features and the directions of the distance, for the points x whose features have the
 // given names, or numbers if names is nil. Both follow from L·diag(s), where s_j is the standard deviation of feature
-// j: the norm of column j is the change of distances per standard deviation.
+// j and L = diag(1/ℓ_j) for length scales. The norm of column j of this matrix is the change of the distance if feature
+// j changes by its standard deviation. The directions are the right singular vectors.
 func (f *DistanceFit) describe(x *points.Dense, names []string) {
 	d := x.D
-	l, sizes := mat.NewDense(d, d, nil), make([]float64, d) // L·diag(s), and the norms of its columns
+	scaled, sizes := mat.NewDense(d, d, nil), make([]float64, d) // L·diag(s), and the norms of its columns
 	for k := range d {
-		sd := stat.StdDev(mat.Col(nil, k, mat.NewDense(x.N, d, x.Data)), nil)
+		deviation := stat.StdDev(mat.Col(nil, k, mat.NewDense(x.N, d, x.Data)), nil)
 		for j := range d {
 			switch {
 			case f.Kind == fullDistance:
-				l.Set(j, k, f.Shape[j*d+k]*sd/f.Sigma)
+				scaled.Set(j, k, f.Shape[j*d+k]*deviation/f.Sigma)
 			case j == k:
-				l.Set(j, k, sd/(f.Shape[j]*f.Sigma))
+				scaled.Set(j, k, deviation/(f.Shape[j]*f.Sigma))
 			}
 		}
-		sizes[k] = mat.Norm(l.ColView(k), 2)
+		sizes[k] = mat.Norm(scaled.ColView(k), 2)
 	}
 	name := func(j int) string {
 		if names == nil {
@@ -315,71 +325,73 @@ func (f *DistanceFit) describe(x *points.Dense, names []string) {
 		}
 		return names[j]
 	}
-	for _, j := range decreasing(sizes) {
+	for _, j := range orderByMagnitude(sizes) {
 		f.RelevantFeatures = append(f.RelevantFeatures, name(j))
 	}
 
 	var svd mat.SVD
-	if f.Kind != fullDistance || !svd.Factorize(l, mat.SVDFull) {
+	if f.Kind != fullDistance || !svd.Factorize(scaled, mat.SVDFull) {
 		return
 	}
-	var v mat.Dense
-	svd.VTo(&v)
-	for i, size := range svd.Values(nil)[:min(d, maxDirections)] {
-		direction := Direction{Length: 1 / max(size, math.SmallestNonzeroFloat64), Features: mat.Col(nil, i, &v)}
-		order := decreasing(direction.Features)
+	var rightVectors mat.Dense
+	svd.VTo(&rightVectors)
+	for i, singularValue := range svd.Values(nil)[:min(d, maxDirections)] {
+		direction := Direction{Length: 1 / max(singularValue, math.SmallestNonzeroFloat64),
+			Features: mat.Col(nil, i, &rightVectors)}
+		order := orderByMagnitude(direction.Features)
 		if direction.Features[order[0]] < 0 {
 			floats.Scale(-1, direction.Features)
 		}
 		for rank, j := range order[:min(4, d)] { // up to four coordinates, without small ones
-			c := direction.Features[j]
-			if rank > 0 && math.Abs(c) < 0.2 {
+			coordinate := direction.Features[j]
+			if rank > 0 && math.Abs(coordinate) < 0.2 {
 				break
 			}
-			sign := map[bool]string{true: " − ", false: " + "}[c < 0]
-			direction.Text += sign + outward.Plain(math.Abs(c), 2) + " " + name(j)
+			sign := map[bool]string{true: " − ", false: " + "}[coordinate < 0]
+			direction.Text += sign + outward.Plain(math.Abs(coordinate), 2) + " " + name(j)
 		}
 		direction.Text = strings.TrimPrefix(direction.Text, " + ")
 		f.Directions = append(f.Directions, direction)
 	}
 }
 
-// decreasing returns the indices of v in the order of decreasing absolute values.
-func decreasing(v []float64) []int {
-	size, order := make([]float64, len(v)), make([]int, len(v))
-	for j, c := range v {
-		size[j] = -math.Abs(c)
+// orderByMagnitude returns the indices of values in the order of decreasing absolute values.
+func orderByMagnitude(values []float64) []int {
+	negated, order := make([]float64, len(values)), make([]int, len(values))
+	for j, value := range values {
+		negated[j] = -math.Abs(value)
 	}
-	floats.ArgsortStable(size, order)
+	floats.ArgsortStable(negated, order)
 	return order
 }
 
-// minimize minimizes the objective from θ by L-BFGS with at most maxEvaluations evaluations, and returns the final θ.
-// It returns an error if the objective has no value at the start, or if ctx ended.
-func (r *distanceObjective) minimize(ctx context.Context, theta []float64) ([]float64, error) {
-	evaluatedAt, grad, value := make([]float64, len(theta)), make([]float64, len(theta)), math.NaN()
-	var failed error
-	eval := func(x []float64) {
+// minimize minimizes the objective from the given θ by L-BFGS with at most maxEvaluations evaluations, and returns the
+// final θ. It returns an error if the objective has no value at the start, or if ctx ended.
+func (o *distanceObjective) minimize(ctx context.Context, theta []float64) ([]float64, error) {
+	evaluatedAt, gradient, value := make([]float64, len(theta)), make([]float64, len(theta)), math.NaN()
+	var evalErr error
+	evaluate := func(x []float64) {
 		if !math.IsNaN(value) && floats.Equal(x, evaluatedAt) { // Func and Grad are called at the same point
 			return
 		}
 		copy(evaluatedAt, x)
 		// If K+λI is not positive definite, the value is infinite and the line search steps back.
-		if value, failed = r.value(ctx, x, grad); failed != nil {
+		if value, evalErr = o.value(ctx, x, gradient); evalErr != nil {
 			value = math.Inf(1)
-			clear(grad)
+			clear(gradient)
 		}
 	}
-	p := optimize.Problem{
-		Func:   func(x []float64) float64 { eval(x); return value },
-		Grad:   func(g, x []float64) { eval(x); copy(g, grad) },
+	problem := optimize.Problem{
+		Func:   func(x []float64) float64 { evaluate(x); return value },
+		Grad:   func(g, x []float64) { evaluate(x); copy(g, gradient) },
 		Status: func() (optimize.Status, error) { return optimize.NotTerminated, ctx.Err() },
 	}
-	if eval(theta); failed != nil {
-		return nil, failed
+	if evaluate(theta); evalErr != nil {
+		return nil, evalErr
 	}
-	// Minimize returns an error if ctx ended, or if no step decreases the objective any more; the latter is fine.
-	result, _ := optimize.Minimize(p, theta, &optimize.Settings{
+	// Minimize returns an error if ctx ended, or if no step decreases the objective any more. In the second case the
+	// result is used.
+	result, _ := optimize.Minimize(problem, theta, &optimize.Settings{
 		FuncEvaluations: maxEvaluations, GradientThreshold: 1e-4,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 3},
 	}, &optimize.LBFGS{})

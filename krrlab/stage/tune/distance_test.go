@@ -19,9 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// TestRelevanceGradient compares the gradient by the shape and log λ with central differences, and the value with
-// leave-one-out by refits, with and without weights of rows.
-func TestRelevanceGradient(t *testing.T) {
+// TestDistanceObjective compares the gradient of distanceObjective by the shape and log λ with central differences, and
+// the value with leave-one-out by refits, with and without weights of rows.
+func TestDistanceObjective(t *testing.T) {
 	ctx := context.Background()
 	const n, d = 30, 3
 	weights := make([]float64, n)
@@ -39,29 +39,30 @@ func TestRelevanceGradient(t *testing.T) {
 		x := centeredDense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
-			for _, matrix := range []bool{true, false} {
-				r := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y),
+			for _, isMatrix := range []bool{true, false} {
+				objective := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y),
 					sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
-					matrix: matrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
+					isMatrix: isMatrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
-				if matrix {
+				if isMatrix {
 					theta = []float64{1.2, 0.3, -0.4, 0.2, 0.7, 0.5, -0.6, 0.1, 0.9, math.Log(0.2)}
-					r.priorMean = []float64{1, 0, 0, 0.1, 1, 0, 0, 0, 1, 0}
+					objective.priorMean = []float64{1, 0, 0, 0.1, 1, 0, 0, 0, 1, 0}
 				}
-				checkGradient(t, r, theta, name)
-				stretched := &problem{train: &datasets.Dataset{X: stretch(x, r.shape(theta)), Weights: set.Weights},
+				checkGradient(t, objective, theta, name)
+				stretched := &problem{train: &datasets.Dataset{X: stretch(x, objective.shape(theta)),
+					Weights: set.Weights},
 					y: single.y}
 				residuals := points.ScaleRows(sampleOfAll.sqrtWeights, looResiduals(t, stretched, k, 0.2))
 				want := defaultScoring(false).loss(single.y, residuals).objective()
 				for j, v := range theta[:len(theta)-1] { // the prior, ½·priorPrecision·(θ_j − priorMean_j)²
-					want += 0.005 * (v - r.priorMean[j]) * (v - r.priorMean[j])
+					want += 0.005 * (v - objective.priorMean[j]) * (v - objective.priorMean[j])
 				}
-				grad := make([]float64, len(theta))
-				value := testkit.Must(r.value(ctx, theta, grad))
+				gradient := make([]float64, len(theta))
+				value := testkit.Must(objective.value(ctx, theta, gradient))
 				testkit.Near(t, value, want, 1e-8, name, k)
-				r.freeLambda = false
-				if _, err := r.value(ctx, theta, grad); err != nil || grad[len(theta)-1] != 0 {
-					t.Errorf("λ is fixed: derivative %g by log λ, want 0; error %v", grad[len(theta)-1], err)
+				objective.freeLambda = false
+				if _, err := objective.value(ctx, theta, gradient); err != nil || gradient[len(theta)-1] != 0 {
+					t.Errorf("λ is fixed: derivative %g by log λ, want 0; error %v", gradient[len(theta)-1], err)
 				}
 			}
 		}
@@ -69,40 +70,40 @@ func TestRelevanceGradient(t *testing.T) {
 }
 
 // checkGradient compares the gradient at θ with central differences.
-func checkGradient(t *testing.T, r *distanceObjective, theta []float64, name string) {
+func checkGradient(t *testing.T, objective *distanceObjective, theta []float64, name string) {
 	t.Helper()
 	value := func(theta []float64) ([]float64, float64) {
-		grad := make([]float64, len(theta))
-		return grad, testkit.Must(r.value(t.Context(), theta, grad))
+		gradient := make([]float64, len(theta))
+		return gradient, testkit.Must(objective.value(t.Context(), theta, gradient))
 	}
-	grad, _ := value(theta)
+	gradient, _ := value(theta)
 	for j := range theta {
-		const h = 1e-5
-		var f [2]float64
+		const step = 1e-5
+		var values [2]float64
 		for i, sign := range []float64{1, -1} {
 			shifted := slices.Clone(theta)
-			shifted[j] += sign * h
-			_, f[i] = value(shifted)
+			shifted[j] += sign * step
+			_, values[i] = value(shifted)
 		}
-		if want := (f[0] - f[1]) / (2 * h); math.Abs(grad[j]-want) > 1e-6*(1+math.Abs(want)) {
-			t.Errorf("%s, %v, matrix %v: derivative %d is %.8g, by differences %.8g", name, r.k, r.matrix, j, grad[j],
-				want)
+		if want := (values[0] - values[1]) / (2 * step); math.Abs(gradient[j]-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("%s, %v, matrix %v: derivative %d is %.8g, by differences %.8g", name, objective.k,
+				objective.isMatrix, j, gradient[j], want)
 		}
 	}
 }
 
-// twoRelevantFeatures returns n rows of d random features x, with the target f(x_0, x_1, noise).
-func twoRelevantFeatures(n, d int, f func(a, b, noise float64) float64) *datasets.Dataset {
-	g := rng.New(3)
+// twoRelevantFeatures returns n rows of d normal features x_j, with the target target(x_0, x_1, noise).
+func twoRelevantFeatures(n, d int, target func(a, b, noise float64) float64) *datasets.Dataset {
+	stream := rng.New(3)
 	x, noise := points.NewDense(n, d, nil), make([]float64, n)
-	g.Sub("x").Normals(x.Data, 0)
-	g.Sub("noise").Normals(noise, 0)
+	stream.Sub("x").Normals(x.Data, 0)
+	stream.Sub("noise").Normals(noise, 0)
 	set := &datasets.Dataset{Name: "columns", X: x, Task: datasets.Regression}
 	for j := range d {
 		set.Columns = append(set.Columns, fmt.Sprint("x", j))
 	}
 	for i := range n {
-		set.Target = append(set.Target, f(x.Row(i)[0], x.Row(i)[1], noise[i]))
+		set.Target = append(set.Target, target(x.Row(i)[0], x.Row(i)[1], noise[i]))
 	}
 	return set
 }
@@ -110,39 +111,41 @@ func twoRelevantFeatures(n, d int, f func(a, b, noise float64) float64) *dataset
 // bowl is a function of two features, linear in the first and quadratic in the second, with noise.
 func bowl(a, b, noise float64) float64 { return a + b*b - 1 + noise }
 
-// toClasses turns a regression into a classification: the classes are the intervals between the thresholds.
+// toClasses turns a regression into a classification, and returns it: the classes are the intervals of the target
+// between the thresholds.
 func toClasses(set *datasets.Dataset, thresholds ...float64) *datasets.Dataset {
 	set.Task, set.Labels = datasets.Classification, []string{"0", "1", "2"}[:len(thresholds)+1]
-	for _, v := range set.Target {
-		c, _ := slices.BinarySearch(thresholds, v)
-		set.Class = append(set.Class, c)
+	for _, target := range set.Target {
+		class, _ := slices.BinarySearch(thresholds, target)
+		set.Class = append(set.Class, class)
 	}
 	set.Target = nil
 	return set
 }
 
-// TestLengthScales checks that irrelevant features get long length scales, which are accepted by rows that were not
-// used for the fit, and that the result describes them. If all features are relevant, nothing is accepted.
+// TestLengthScales checks that irrelevant features get long length scales, which are accepted because they reduce the
+// error on rows that were not used for the fit, and that the result describes them. If all features are relevant, no
+// length scales are accepted.
 func TestLengthScales(t *testing.T) {
 	ctx := context.Background()
-	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
-	o := Options{Kernels: []string{"gaussian", "laplacian"}}
-	d := newProblem(t, twoRelevantFeatures(450, 8, f))
-	isotropic, err := searchPoints(ctx, d, o, nil, nil)
+	target := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
+	options := Options{Kernels: []string{"gaussian", "laplacian"}}
+	data := newProblem(t, twoRelevantFeatures(450, 8, target))
+	isotropic, err := searchPoints(ctx, data, options, nil, nil)
 	if err != nil || isotropic.Distances != nil || isotropic.Best.Lengths != nil {
 		t.Fatalf("%+v, %v", isotropic, err)
 	}
-	o.Distance = "lengths"
-	perFeature := testkit.Must(searchPoints(ctx, d, o, nil, nil))
-	l := perFeature.Distances[0]
-	if l == nil || !l.Accepted || len(perFeature.Best.Lengths) != 8 ||
+	options.Distance = "lengths"
+	perFeature := testkit.Must(searchPoints(ctx, data, options, nil, nil))
+	distance := perFeature.Distances[0]
+	if distance == nil || !distance.Accepted || len(perFeature.Best.Lengths) != 8 ||
 		float64(perFeature.Best.Error) > 0.6*float64(isotropic.Best.Error) {
-		t.Fatalf("%+v: %+v", perFeature.Best, l)
+		t.Fatalf("%+v: %+v", perFeature.Best, distance)
 	}
 	lengths := perFeature.Best.Lengths
 	if max(lengths[0], lengths[1]) > slices.Min(lengths[2:])/3 ||
-		!slices.Equal(slices.Sorted(slices.Values(l.RelevantFeatures[:2])), []string{"x0", "x1"}) {
-		t.Errorf("length scales %v, most relevant features %v", lengths, l.RelevantFeatures)
+		!slices.Equal(slices.Sorted(slices.Values(distance.RelevantFeatures[:2])), []string{"x0", "x1"}) {
+		t.Errorf("length scales %v, most relevant features %v", lengths, distance.RelevantFeatures)
 	}
 	testkit.Equal(t, perFeature.Best.Spec().Sigma, 1, "σ next to length scales")
 	testkit.Contains(t, perFeature.Best.flags(), fmt.Sprintf("--sigma %g,%g,", lengths[0], lengths[1]))
@@ -150,22 +153,22 @@ func TestLengthScales(t *testing.T) {
 		perFeature.Plot().Caption} {
 		testkit.Contains(t, text, perFeature.mostRelevant(5))
 	}
-	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+l.RelevantFeatures[0])
+	testkit.Contains(t, perFeature.errorMapFigure("RMSE").Title, "lengths: "+distance.RelevantFeatures[0])
 	rows := upTo(450)
-	train, _, err := datasets.ChangeDistance(perFeature.Best.Lengths, d.train, nil)
+	train, _, err := datasets.ChangeDistance(perFeature.Best.Lengths, data.train, nil)
 	testkit.OK(t, err)
 	k := testkit.Must(kernel.FromSpec(perFeature.Best.Spec()))
-	sampleOfAll := (&search{data: d}).newSample(rows)
-	sampleOfAll.setShape(l.Shape)
+	sampleOfAll := (&search{data: data}).newSample(rows)
+	sampleOfAll.setShape(distance.Shape)
 	geometric := testkit.Must(kernel.FromSpec(kernel.Spec{Name: perFeature.Best.Kernel, Sigma: perFeature.Best.Sigma}))
 	found := testkit.Must(sampleOfAll.loss(ctx, geometric, perFeature.Best.Lambda))
-	for i := 0; i < 450; i += 90 { // leave-one-out losses of a few rows by refits with the result
-		e := fitResiduals(t, &problem{train: train, y: d.y}, k, perFeature.Best.Lambda,
+	for i := 0; i < 450; i += 90 { // compare the leave-one-out losses of a few rows with refits without the row
+		residual := fitResiduals(t, &problem{train: train, y: data.y}, k, perFeature.Best.Lambda,
 			slices.Concat(rows[:i], rows[i+1:]), []int{i}).At(0, 0)
-		testkit.Near(t, found.rows[i], e*e, 1e-5*(1+e*e), "loss of row", i)
+		testkit.Near(t, found.rows[i], residual*residual, 1e-5*(1+residual*residual), "loss of row", i)
 	}
 	equallyRelevant, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(450, 2,
-		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), o, nil, nil)
+		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), options, nil, nil)
 	if err != nil || len(equallyRelevant.Distances) != 1 || equallyRelevant.Distances[0].Accepted ||
 		equallyRelevant.Best.Lengths != nil || !strings.Contains(equallyRelevant.String(), "not taken") {
 		t.Errorf("two equally relevant features: %+v, error %v; want no length scales", equallyRelevant, err)
@@ -174,9 +177,9 @@ func TestLengthScales(t *testing.T) {
 		"fixed σ":    {Kernels: []string{"gaussian"}, Sigma: 1, Distance: "lengths"},
 		"polynomial": {Kernels: []string{"polynomial degree=2"}, Distance: "lengths"},
 	} {
-		if r, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, f)), options, nil, nil); err != nil ||
-			r.Distances != nil {
-			t.Errorf("%s: %+v, error %v; want no search for a distance", name, r, err)
+		result, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(200, 3, target)), options, nil, nil)
+		if err != nil || result.Distances != nil {
+			t.Errorf("%s: %+v, error %v; want no search for a distance", name, result, err)
 		}
 	}
 }
@@ -184,21 +187,21 @@ func TestLengthScales(t *testing.T) {
 // rotatedData returns n rows of d features whose target is a function of three random orthogonal directions, with noise
 // of the standard deviation 0.1.
 func rotatedData(n, d int, seed uint64) *datasets.Dataset {
-	g := rng.New(seed)
-	x, noise, r := points.NewDense(n, d, nil), make([]float64, n), make([]float64, d*d)
-	g.Sub("x").Normals(x.Data, 0)
-	g.Sub("noise").Normals(noise, 0)
-	g.Sub("rotation").Normals(r, 0)
+	stream := rng.New(seed)
+	x, noise, randomEntries := points.NewDense(n, d, nil), make([]float64, n), make([]float64, d*d)
+	stream.Sub("x").Normals(x.Data, 0)
+	stream.Sub("noise").Normals(noise, 0)
+	stream.Sub("rotation").Normals(randomEntries, 0)
 	var qr mat.QR
-	qr.Factorize(mat.NewDense(d, d, r))
-	var q, rotated mat.Dense
-	qr.QTo(&q)
-	rotated.Mul(mat.NewDense(n, d, x.Data), &q)
+	qr.Factorize(mat.NewDense(d, d, randomEntries))
+	var rotation, rotated mat.Dense
+	qr.QTo(&rotation)
+	rotated.Mul(mat.NewDense(n, d, x.Data), &rotation)
 	set := &datasets.Dataset{Name: "rotated", X: points.NewDense(n, d, rotated.RawMatrix().Data),
 		Task: datasets.Regression}
 	for i := range n {
-		v := x.Row(i)
-		set.Target = append(set.Target, math.Sin(2*v[0])+v[1]*v[1]/2+0.3*v[2]+0.1*noise[i])
+		row := x.Row(i)
+		set.Target = append(set.Target, math.Sin(2*row[0])+row[1]*row[1]/2+0.3*row[2]+0.1*noise[i])
 	}
 	return set
 }
@@ -211,48 +214,53 @@ func TestFullMatrix(t *testing.T) {
 		all := rotatedData(n+testRows, d, seed+1)
 		train, y := newProblem(t, all.Subset(upTo(n))), newProblem(t, all).y
 		errors := map[string]float64{} // RMSE on the test rows
-		var r *Result
+		var result *Result
 		for _, distance := range []string{"lengths", "full"} {
-			r = testkit.Must(searchPoints(t.Context(), train, Options{Kernels: []string{"gaussian"}, Points: 15,
+			result = testkit.Must(searchPoints(t.Context(), train, Options{Kernels: []string{"gaussian"}, Points: 15,
 				Distance: distance}, nil, nil))
-			stretched, _, err := datasets.ChangeDistance(r.Best.Distance(), all, nil)
+			stretched, _, err := datasets.ChangeDistance(result.Best.Distance(), all, nil)
 			testkit.OK(t, err)
-			k := testkit.Must(kernel.FromSpec(r.Best.Spec()))
-			e := fitResiduals(t, &problem{train: stretched, y: y}, k, r.Best.Lambda, upTo(n), upTo(n + testRows)[n:])
-			errors[distance] = mat.Norm(e, 2) / math.Sqrt(testRows)
+			k := testkit.Must(kernel.FromSpec(result.Best.Spec()))
+			residuals := fitResiduals(t, &problem{train: stretched, y: y}, k, result.Best.Lambda, upTo(n),
+				upTo(n + testRows)[n:])
+			errors[distance] = mat.Norm(residuals, 2) / math.Sqrt(testRows)
 		}
-		if !(errors["full"] <= 0.75*errors["lengths"]) || len(r.Best.Matrix) != d*d || r.Best.Spec().Sigma != 1 {
-			t.Fatalf("seed %d: RMSE %v with %+v", seed, errors, r.Distances)
+		if !(errors["full"] <= 0.75*errors["lengths"]) || len(result.Best.Matrix) != d*d ||
+			result.Best.Spec().Sigma != 1 {
+			t.Fatalf("seed %d: RMSE %v with %+v", seed, errors, result.Distances)
 		}
-		full := r.bestDistance()
+		full := result.bestDistance()
 		if full.Kind != "full" || !full.Accepted || len(full.Directions) != d {
 			t.Errorf("seed %d: the best distance is %+v, want an accepted full one with %d directions", seed, full, d)
 		}
 		sampleOfAll := (&search{data: train}).newSample(upTo(n))
 		sampleOfAll.setShape(full.Shape)
-		k := testkit.Must(kernel.FromSpec(kernel.Spec{Name: r.Best.Kernel, Sigma: r.Best.Sigma}))
-		found, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), k, r.Best.Lambda)).Error()
-		sampleOfAll.setShape(r.Best.Matrix)
-		same, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), kernel.Gaussian{Sigma: 1}, r.Best.Lambda)).Error()
-		testkit.Near(t, found, float64(r.Best.Error), 1e-9*found)
+		k := testkit.Must(kernel.FromSpec(kernel.Spec{Name: result.Best.Kernel, Sigma: result.Best.Sigma}))
+		found, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), k, result.Best.Lambda)).errorInterval()
+		sampleOfAll.setShape(result.Best.Matrix)
+		same, _, _ := testkit.Must(sampleOfAll.loss(t.Context(), kernel.Gaussian{Sigma: 1},
+			result.Best.Lambda)).errorInterval()
+		testkit.Near(t, found, float64(result.Best.Error), 1e-9*found)
 		testkit.Near(t, same, found, 1e-5*found)
-		l := mat.NewDense(d, d, r.Best.Matrix)
-		for i, v := range full.Directions { // the features have the standard deviation 1, up to sampling
-			var lv mat.VecDense
-			lv.MulVec(l, mat.NewVecDense(d, v.Features))
-			testkit.Near(t, mat.Norm(&lv, 2)*v.Length*r.Best.Sigma/full.Sigma, 1, 0.15, seed, i)
+		matrix := mat.NewDense(d, d, result.Best.Matrix)
+		// The features have the standard deviation 1 up to sampling, hence the tolerance of 0.15.
+		for i, direction := range full.Directions {
+			var product mat.VecDense
+			product.MulVec(matrix, mat.NewVecDense(d, direction.Features))
+			testkit.Near(t, mat.Norm(&product, 2)*direction.Length*result.Best.Sigma/full.Sigma, 1, 0.15, seed, i)
 		}
-		for _, text := range []string{r.String(), r.Plot().Caption} {
+		for _, text := range []string{result.String(), result.Plot().Caption} {
 			testkit.Contains(t, text, full.Directions[0].Text)
 		}
-		testkit.Contains(t, r.Best.flags(), fmt.Sprintf(" --sigma %g,%g,", r.Best.Matrix[0], r.Best.Matrix[1]))
-		figure := r.directionsFigure()
+		testkit.Contains(t, result.Best.flags(), fmt.Sprintf(" --sigma %g,%g,", result.Best.Matrix[0],
+			result.Best.Matrix[1]))
+		figure := result.directionsFigure()
 		testkit.OK(t, figure.Validate())
 		testkit.Contains(t, figure.Title, full.Directions[0].Text)
 	}
 }
 
-// noDerivative is a kernel without a method Derivative, which the test registers.
+// noDerivative is a Gaussian kernel without a method Derivative, which TestUnsearchableDistance registers.
 type noDerivative struct{ Sigma float64 }
 
 func (k noDerivative) String() string                        { return fmt.Sprintf("tunetest.bare(%g)", k.Sigma) }
@@ -264,22 +272,22 @@ func (k noDerivative) WithScale(sigma float64) kernel.Kernel { return noDerivati
 
 var registerNoDerivative = sync.OnceValue(func() error { return kernel.Register("tunetest.bare", noDerivative{1}) })
 
-// sharpened is a registered kernel with a parameter that is not a length scale.
-type sharpened struct{ Sigma, Power float64 }
+// powerKernel is a registered kernel, a power of a Gaussian, with a parameter that is not a length scale.
+type powerKernel struct{ Sigma, Power float64 }
 
-func (k sharpened) String() string {
+func (k powerKernel) String() string {
 	return fmt.Sprintf("tunetest.sharpened(%g, %g)", k.Sigma, k.Power)
 }
-func (k sharpened) Eval(x, z []float64) float64 {
+func (k powerKernel) Eval(x, z []float64) float64 {
 	return math.Pow(kernel.Gaussian{Sigma: k.Sigma}.Eval(x, z), k.Power)
 }
-func (k sharpened) Scale() float64                        { return k.Sigma }
-func (k sharpened) WithScale(sigma float64) kernel.Kernel { return sharpened{sigma, k.Power} }
+func (k powerKernel) Scale() float64                        { return k.Sigma }
+func (k powerKernel) WithScale(sigma float64) kernel.Kernel { return powerKernel{sigma, k.Power} }
 
-// TestFlags checks the flags and the text of a point whose kernel has another parameter next to its length scale. The
-// scale must be in one place only, since krrlab fit refuses it in two.
-func TestFlags(t *testing.T) {
-	testkit.OK(t, kernel.Register("tunetest.sharpened", sharpened{1, 1}))
+// TestFlagsOfRegisteredKernel checks the flags and the text of a point whose kernel has another parameter besides the
+// length scale. The scale must occur only once in the flags, since krrlab fit refuses two.
+func TestFlagsOfRegisteredKernel(t *testing.T) {
+	testkit.OK(t, kernel.Register("tunetest.sharpened", powerKernel{1, 1}))
 	p := Point{Kernel: "tunetest.sharpened", Params: `{"Sigma":1,"Power":3}`, Lambda: 0.5}
 	testkit.Equal(t, p.flags(), " --kernel 'tunetest.sharpened sigma=1 power=3' --lambda 0.5")
 	p.Lengths = []float64{2, 8}
@@ -294,43 +302,44 @@ func TestFlags(t *testing.T) {
 	testkit.Equal(t, p.kernelText(), "gaussian(2 length scales, geometric mean 1.5)")
 }
 
-// TestUnsearchableDistance checks that a distance that cannot be searched is an error with the reason if it was
-// requested, and with auto a line of the result.
+// TestUnsearchableDistance checks that a request for a distance that cannot be searched is an error with the reason,
+// and that with auto the reason is a note of the result.
 func TestUnsearchableDistance(t *testing.T) {
-	f := func(a, b, noise float64) float64 { return a + b + noise }
+	target := func(a, b, noise float64) float64 { return a + b + noise }
 	testkit.OK(t, registerNoDerivative())
-	few, many := twoRelevantFeatures(190, 2, f), twoRelevantFeatures(120, 65, f)
-	for _, c := range []struct {
-		set  *datasets.Dataset
-		o    Options
-		want string
+	fewRows, manyFeatures := twoRelevantFeatures(190, 2, target), twoRelevantFeatures(120, 65, target)
+	for _, test := range []struct {
+		set       *datasets.Dataset
+		options   Options
+		wantError string
 	}{
-		{few, Options{Distance: "full"},
+		{fewRows, Options{Distance: "full"},
 			"tune: no distance full: there are 190 different rows, want 200 for 2 features"},
-		{many, Options{Distance: "lengths"}, "tune: no distance lengths: there are 65 features, want 2 to 64"},
-		{few, Options{Distance: "full", Sigma: 2}, "tune: the distance full is not searched for a given σ = 2"},
-		{twoRelevantFeatures(220, 2, f), Options{Distance: "full", Kernels: []string{"tunetest.bare"}},
+		{manyFeatures, Options{Distance: "lengths"}, "tune: no distance lengths: there are 65 features, want 2 to 64"},
+		{fewRows, Options{Distance: "full", Sigma: 2}, "tune: the distance full is not searched for a given σ = 2"},
+		{twoRelevantFeatures(220, 2, target), Options{Distance: "full", Kernels: []string{"tunetest.bare"}},
 			"tune: no distance full: the kernel tunetest.bare has no method Derivative (kernel.Differentiable)"},
-		{few, Options{Distance: "half"}, `tune: Distance "half": want one of auto, sigma, lengths, full`},
-		{few, Options{Distance: "lengths", Kernels: []string{"gaussian", "polynomial"}},
+		{fewRows, Options{Distance: "half"}, `tune: Distance "half": want one of auto, sigma, lengths, full`},
+		{fewRows, Options{Distance: "lengths", Kernels: []string{"gaussian", "polynomial"}},
 			"tune: no distance lengths: the kernel polynomial is a function of inner products"},
 	} {
-		if c.o.Kernels == nil {
-			c.o.Kernels = []string{"gaussian"}
+		if test.options.Kernels == nil {
+			test.options.Kernels = []string{"gaussian"}
 		}
-		c.o.Points = 3
-		err := c.o.check()
+		test.options.Points = 3
+		err := test.options.check()
 		if err == nil {
-			_, err = searchPoints(t.Context(), newProblem(t, c.set), c.o, nil, nil)
+			_, err = searchPoints(t.Context(), newProblem(t, test.set), test.options, nil, nil)
 		}
-		if err == nil || err.Error() != c.want {
-			t.Errorf("%+v: error %v, want %s", c.o, err, c.want)
+		if err == nil || err.Error() != test.wantError {
+			t.Errorf("%+v: error %v, want %s", test.options, err, test.wantError)
 		}
-		if c.o.Distance = "auto"; c.o.Sigma == 0 {
-			r := testkit.Must(searchPoints(t.Context(), newProblem(t, c.set), c.o, nil, nil))
-			if _, reason, _ := strings.Cut(c.want, "no distance full: "); r.DistanceNote == "" ||
-				strings.Contains(c.want, "no distance full") && !strings.HasSuffix(r.DistanceNote, reason) {
-				t.Errorf("auto: the note is %q, want the reason of %s", r.DistanceNote, c.want)
+		if test.options.Distance = "auto"; test.options.Sigma == 0 {
+			result := testkit.Must(searchPoints(t.Context(), newProblem(t, test.set), test.options, nil, nil))
+			if _, reason, _ := strings.Cut(test.wantError, "no distance full: "); result.DistanceNote == "" ||
+				strings.Contains(test.wantError, "no distance full") && !strings.HasSuffix(result.DistanceNote,
+					reason) {
+				t.Errorf("auto: the note is %q, want the reason of %s", result.DistanceNote, test.wantError)
 			}
 		}
 	}

@@ -43,90 +43,91 @@ import (
 //
 // An evaluation takes 4n³/3 multiply-adds, and n²d for the products with P.
 type distanceObjective struct {
-	x              *points.Dense         // n×d
-	y              *mat.Dense            // n×t, row i multiplied by √w_i
+	x              *points.Dense         // points, n×d
+	y              *mat.Dense            // targets, n×t, row i multiplied by √w_i
 	k              kernel.Differentiable // kernel with σ = 1
-	matrix         bool                  // the shape is a matrix, not log length scales
-	freeLambda     bool                  // λ is optimized; otherwise its derivative is zero
-	priorPrecision float64               // τ of the prior ½τΣ_j(θ_j−θ⁰_j)² on the shape
-	priorMean      []float64             // θ⁰
+	isMatrix       bool                  // whether the shape is a matrix instead of log length scales
+	freeLambda     bool                  // whether λ is optimized; otherwise the derivative by log λ is set to zero
+	priorPrecision float64               // precision τ of the prior, the term ½τΣ_j(θ_j−θ⁰_j)² of the objective
+	priorMean      []float64             // mean θ⁰ of the prior of the shape
 	sqrtWeights    []float64             // √w_i, by which rows and columns of K are scaled; nil: all ones
 }
 
-// value returns the objective f plus the prior term, and sets grad to the gradient. It returns an error if K+λI is not
-// positive definite in float64.
-func (r *distanceObjective) value(ctx context.Context, theta, grad []float64) (float64, error) {
-	n, d := r.x.Dims()
+// value returns the objective f plus the prior term at θ, and sets grad to the gradient. It returns an error if K+λI is
+// not positive definite in float64, or if all leave-one-out residuals are zero.
+func (o *distanceObjective) value(ctx context.Context, theta, grad []float64) (float64, error) {
+	n, d := o.x.Dims()
 	shapeSize := len(theta) - 1
 	lambda := math.Exp(theta[shapeSize])
-	z := stretch(r.x, r.shape(theta))
-	sample := &sample{x: z, sqrtWeights: r.sqrtWeights, tables: map[kernel.Argument][]float64{}}
-	if err := sample.formKernel(ctx, r.k); err != nil {
+	z := stretch(o.x, o.shape(theta))
+	sample := &sample{x: z, sqrtWeights: o.sqrtWeights, tables: map[kernel.Argument][]float64{}}
+	if err := sample.formKernel(ctx, o.k); err != nil {
 		return 0, err
 	}
-	table, err := sample.table(ctx, r.k)
+	table, err := sample.table(ctx, o.k)
 	if err != nil {
 		return 0, err
 	}
-	f, p, err := r.matrixGradient(sample.k, lambda)
+	objective, p, err := o.matrixGradient(sample.k, lambda) // p is the matrix H, and P below
 	if err != nil {
 		return 0, err
 	}
-	if grad[shapeSize] = 0; r.freeLambda {
+	if grad[shapeSize] = 0; o.freeLambda {
 		grad[shapeSize] = lambda * mat.Trace(p)
 	}
-	for i := range n { // replace H by P
+	for i := range n { // replace H by P, whose entries are H_ab·k′(s_ab)
 		for j, s := range table[i*n : i*n+i+1] {
-			w := 1.0
-			if r.sqrtWeights != nil {
-				w = r.sqrtWeights[i] * r.sqrtWeights[j]
+			weight := 1.0
+			if o.sqrtWeights != nil {
+				weight = o.sqrtWeights[i] * o.sqrtWeights[j]
 			}
-			v := p.At(i, j) * w * r.k.Derivative(s, sample.k.At(i, j)/w)
-			p.Set(i, j, v)
-			p.Set(j, i, v)
+			derivative := p.At(i, j) * weight * o.k.Derivative(s, sample.k.At(i, j)/weight)
+			p.Set(i, j, derivative)
+			p.Set(j, i, derivative)
 		}
 	}
-	v, err := pointGradient(ctx, r.k, p, z)
+	v, err := pointGradient(ctx, o.k, p, z)
 	if err != nil {
 		return 0, err
 	}
-	if r.matrix {
+	if o.isMatrix {
 		byMatrix := mat.NewDense(d, d, grad[:shapeSize])
-		byMatrix.Mul(v.T(), mat.NewDense(n, d, r.x.Data[:n*d]))
+		byMatrix.Mul(v.T(), mat.NewDense(n, d, o.x.Data[:n*d]))
 	} else {
 		for j := range d {
 			grad[j] = -floats.Dot(mat.Col(nil, j, mat.NewDense(n, d, z.Data)), mat.Col(nil, j, v))
 		}
 	}
 	for j := range shapeSize {
-		deviation := theta[j] - r.priorMean[j]
-		f += r.priorPrecision / 2 * deviation * deviation
-		grad[j] += r.priorPrecision * deviation
+		deviation := theta[j] - o.priorMean[j]
+		objective += o.priorPrecision / 2 * deviation * deviation
+		grad[j] += o.priorPrecision * deviation
 	}
-	return f, nil
+	return objective, nil
 }
 
 // shape returns the shape of the distance at θ, in the form of datasets.ChangeDistance.
-func (r *distanceObjective) shape(theta []float64) []float64 {
+func (o *distanceObjective) shape(theta []float64) []float64 {
 	shape := slices.Clone(theta[:len(theta)-1])
 	for j, v := range shape {
-		if !r.matrix {
+		if !o.isMatrix {
 			shape[j] = math.Exp(v)
 		}
 	}
 	return shape
 }
 
-// matrixGradient returns the objective f without the prior, and H, of which only the lower triangle is set. It returns
-// an error if K+λI is not positive definite or all leave-one-out residuals are zero.
-func (r *distanceObjective) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
-	n, t := r.y.Dims()
+// matrixGradient returns the objective f without the prior, for the lower triangle k of K, and the matrix H of its
+// differential, of which only the lower triangle is set. It returns an error if K+λI is not positive definite or all
+// leave-one-out residuals are zero.
+func (o *distanceObjective) matrixGradient(k *mat.Dense, lambda float64) (float64, *mat.Dense, error) {
+	n, t := o.y.Dims()
 	a := make([]float64, n*n)
 	for i := range n {
 		copy(a[i*n:i*n+i+1], k.RawRowView(i))
 		a[i*n+i] += lambda
 	}
-	f, err := leaveout.NewInverseFactor(n, a)
+	factor, err := leaveout.NewInverseFactor(n, a)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -134,13 +135,13 @@ func (r *distanceObjective) matrixGradient(k *mat.Dense, lambda float64) (float6
 	for i := range n {
 		copy(g.RawRowView(i), a[i*n:i*n+i+1])
 	}
-	f.Backward(g)
+	factor.Backward(g)
 	var c, u mat.Dense
-	c.Mul(g, r.y)
+	c.Mul(g, o.y)
 	w, norms := mat.NewDense(n, t, nil), make([]float64, n)
 	for i := range n {
 		e := w.RawRowView(i)
-		floats.ScaleTo(e, 1/f.Diag[i], c.RawRowView(i))
+		floats.ScaleTo(e, 1/factor.Diag[i], c.RawRowView(i))
 		norms[i] = floats.Dot(e, e)
 	}
 	sum := floats.Sum(norms)
@@ -148,11 +149,11 @@ func (r *distanceObjective) matrixGradient(k *mat.Dense, lambda float64) (float6
 		return 0, nil, errors.New("tune: no error is left that another distance could lower")
 	}
 	for i := range n {
-		floats.Scale(1/(f.Diag[i]*sum), w.RawRowView(i))
+		floats.Scale(1/(factor.Diag[i]*sum), w.RawRowView(i))
 	}
 	u.Mul(g, w)
 	for i, v := range norms {
-		floats.Scale(math.Sqrt(v/(f.Diag[i]*sum)), g.RawRowView(i)) // D^½G
+		floats.Scale(math.Sqrt(v/(factor.Diag[i]*sum)), g.RawRowView(i)) // D^½G
 	}
 	h := mat.NewDense(n, n, nil)
 	sym := blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: h.RawMatrix().Data}
@@ -161,7 +162,7 @@ func (r *distanceObjective) matrixGradient(k *mat.Dense, lambda float64) (float6
 	return 0.5 * math.Log(sum/float64(n)), h, nil
 }
 
-// pointGradient returns the n×d derivatives V by the stretched points z.
+// pointGradient returns V, n×d, the derivatives of the objective by the stretched points z.
 func pointGradient(ctx context.Context, k kernel.Kernel, p *mat.Dense, z *points.Dense) (*mat.Dense, error) {
 	n, d := z.Dims()
 	v := mat.NewDense(n, d, nil)
@@ -176,26 +177,26 @@ func pointGradient(ctx context.Context, k kernel.Kernel, p *mat.Dense, z *points
 	}
 	return v, accel.ForEach(ctx, n, func(_, a int) {
 		row, za := v.RawRowView(a), z.Row(a)
-		for b, w := range p.RawRowView(a) {
+		for b, entry := range p.RawRowView(a) {
 			for j, zb := range z.Row(b) {
 				if difference := za[j] - zb; difference != 0 {
-					row[j] += math.Copysign(2, difference) * w
+					row[j] += math.Copysign(2, difference) * entry
 				}
 			}
 		}
 	})
 }
 
-// stretch returns the points in the distance of the shape: feature j divided by shape_j or, if the shape has d²
-// numbers, the points multiplied by the matrix with these rows.
+// stretch returns the points x, n×d, transformed so that their plain distance is the distance of the shape: feature j
+// is divided by shape_j or, if the shape has d² numbers, the points are multiplied by the matrix with these rows.
 func stretch(x *points.Dense, shape []float64) *points.Dense {
 	n, d := x.Dims()
 	if len(shape) > d {
 		return points.Transform(x, shape)
 	}
-	out := points.NewDense(n, d, nil)
+	stretched := points.NewDense(n, d, nil)
 	for i := range n {
-		floats.DivTo(out.Row(i), x.Row(i), shape)
+		floats.DivTo(stretched.Row(i), x.Row(i), shape)
 	}
-	return out
+	return stretched
 }

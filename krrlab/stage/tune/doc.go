@@ -4,25 +4,30 @@
 // # The criterion
 //
 // By default the criterion is the leave-one-out error: each row is predicted from all others, with the residual
-// y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package leaveout). If Options.Valid is set, the fit predicts its rows instead.
+// y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii, where f_{−i} is fitted without row i, A = K+λI and c = A⁻¹y (package leaveout). If
+// Options.Valid is set, the fit predicts the rows of Valid instead.
 //
-// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval accounts for the sampling of rows:
+// The error is the share of wrong labels, √(Σ(y_i−f(x_i))²/n) for a regression, or another metric (Options.Metric). Its
+// 95 % interval accounts for the sampling of rows:
 // it is Wilson's interval for a share, and Student's interval of the logarithm for a root mean square. If rows are in
-// groups, the groups are drawn, and the standard error is that of the sums over groups. The interval does not account
+// groups, it accounts for the sampling of groups, and the standard error is computed from the sums over groups. The
+// interval does not account
 // for the selection of a point by its error. Two points of the search are compared row by row, which detects
 // differences far smaller than their intervals.
 //
 // # Levels
 //
 // The search begins on a subsample, where each error costs a factorization of a small K, and continues with more rows,
-// up to all of them. The optimal λ of K+λI hardly depends on n if it is the ratio of the noise variance to the
-// variance of the function. Otherwise the optimum drifts, and each level starts from the model of the previous level.
+// up to all of them; each number of rows is a level. If the data are a Gaussian process with noise, the optimal λ of
+// K+λI is the ratio of the two variances and hardly depends on n. For other data the optimum drifts with n. Each level
+// therefore starts from the model of the previous level.
 //
 // # The model
 //
 // For each kernel, the logarithm of the error is modeled as a Gaussian process over (log σ, log λ) with a Matérn 5/2
-// covariance; its length scales and noise are fitted by maximum likelihood. On later levels the mean of the process is
-// the prediction of the previous level. The search evaluates the point with the largest expected improvement next
+// covariance; the length scales and the noise of the process are fitted by maximum likelihood. On later levels the
+// prior mean of the process is the prediction of the previous level. The search evaluates the point with the largest
+// expected improvement next
 // (Jones, Schonlau, Welch, J. Global Optim. 13, 1998), and a level ends when the expected improvement is less than
 // Options.Gain of the error.
 //

@@ -24,20 +24,21 @@ const minRows = 100
 // an r×m table of distances or inner products for each kind of kernel argument. Each copy of the square part of K is
 // m×m. The d features of the sample are stored four times.
 func sampleBytes(rows, fittedRows, d, tables, copies int) int64 {
+	const copiesOfX = 4
 	r, m := int64(rows), int64(fittedRows)
-	return 8 * (r*m*int64(tables+1) + m*m*int64(copies) + 4*r*int64(d))
+	return 8 * (r*m*int64(tables+1) + m*m*int64(copies) + copiesOfX*r*int64(d))
 }
 
-// maxRows returns the largest m ≤ upperBound for which bytes(m) fit the memory budget. The function bytes must
-// increase.
-func maxRows(memory accel.Budget, upperBound int, bytes func(m int) int64) int {
-	return sort.Search(upperBound, func(m int) bool { return !memory.Fits(bytes(m + 1)) })
+// maxRows returns the largest number m ≤ upperBound of rows for which bytesFor(m), which must increase with m, fits the
+// memory budget.
+func maxRows(memory accel.Budget, upperBound int, bytesFor func(m int) int64) int {
+	return sort.Search(upperBound, func(m int) bool { return !memory.Fits(bytesFor(m + 1)) })
 }
 
-// limitMemory sets the memory budget of the search, and reduces Rows if the memory requires it. All ranks return the
-// same error if not even minRows fit.
-func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
-	memory, err := comm.SmallestBudget(ctx, comm.OrAlone(p.Comm), p.Memory)
+// limitMemory sets the memory budget of the search, and reduces o.Rows, with a note, if the budget is too small. All
+// ranks return the same error if not even minRows rows fit.
+func (o *Options) limitMemory(ctx context.Context, problem *stage.Problem) error {
+	memory, err := comm.SmallestBudget(ctx, comm.OrAlone(problem.Comm), problem.Memory)
 	if err != nil {
 		return err
 	}
@@ -45,29 +46,30 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 	if err != nil {
 		return err
 	}
-	tables, valid := map[kernel.Argument]bool{}, 0
-	for _, f := range families {
-		tables[kernel.ArgumentOf(f.base)] = true
+	tables, validRows := map[kernel.Argument]bool{}, 0
+	for _, family := range families {
+		tables[kernel.ArgumentOf(family.base)] = true
 	}
 	if o.Valid != nil {
-		valid = o.Valid.Len()
+		validRows = o.Valid.Len()
 	}
-	o.memory = memory.Reserve(points.MemoryBytes(p.X)) // the last sample splits the points into two copies
-	// In addition to K there are two copies: a factorization, and the previous one until it is collected.
-	bytes := func(m int) int64 {
+	o.memory = memory.Reserve(points.MemoryBytes(problem.X)) // holding out rows copies the points once
+	// There are two copies of K: its factorization, and the previous factorization until it is garbage-collected.
+	bytesFor := func(m int) int64 {
 		if o.Quick {
 			m += m / 2 // rows that addRareClasses may add
 		}
-		return sampleBytes(m+valid, m, p.D, len(tables), 2)
+		const copiesOfK = 2
+		return sampleBytes(m+validRows, m, problem.D, len(tables), copiesOfK)
 	}
 	wantedRows := o.Rows
-	if o.usesAllRows(p.N) {
-		wantedRows = p.N
+	if o.usesAllRows(problem.N) {
+		wantedRows = problem.N
 	}
-	switch m := maxRows(o.memory, wantedRows, bytes); {
+	switch m := maxRows(o.memory, wantedRows, bytesFor); {
 	case m < min(wantedRows, minRows):
 		fewestRows := min(wantedRows, minRows)
-		return o.memory.Check(bytes(fewestRows), fmt.Sprintf("tune: a search with the fewest rows, %d,",
+		return o.memory.Check(bytesFor(fewestRows), fmt.Sprintf("tune: a search with the fewest rows, %d,",
 			fewestRows), "")
 	case m < wantedRows:
 		o.Rows = m
@@ -77,13 +79,13 @@ func (o *Options) limitMemory(ctx context.Context, p *stage.Problem) error {
 }
 
 // usesAllRows reports whether the last sample has all n rows of the problem. A problem of up to 2·Rows rows is sampled
-// in full, because the search then needs no further fits to all rows. A quick search never makes such fits, and a
-// search whose memory has limited Rows cannot take more; both sample at most Rows rows.
+// in full, because the search then needs no further fits to all rows. A quick search never makes such fits, and the
+// memory has no room for more rows if it has limited Rows; both searches sample at most Rows rows.
 func (o *Options) usesAllRows(n int) bool {
 	return n <= o.Rows || n <= 2*o.Rows && !o.Quick && o.memoryNote == ""
 }
 
-// freeMatrices frees K and the tables. The next loss forms them again.
+// freeMatrices frees K and the tables of distances and inner products. The next loss forms them again.
 func (s *sample) freeMatrices() {
 	s.k, s.formedKernel = nil, nil
 	clear(s.tables)

@@ -29,38 +29,42 @@ type Options struct {
 	Sigma   float64  `check:"positive"` // bandwidth σ; default: searched about the median distance of rows
 	Lambda  float64  // ridge λ; default: searched
 
-	// Distance is the distance of points that the kernel is a function of: sigma, with one length scale for all
-	// features; lengths, one length scale for each feature (automatic relevance determination, ARD); full, ‖L(x−z)‖
-	// with a matrix L; or auto, as full, but without an error if there is a reason not to search. Length scales and
-	// matrices become Point.Lengths or Point.Matrix if they reduce the error on rows that were not used to fit them;
-	// the result then applies to data stretched by them (datasets.ChangeDistance). The default is sigma.
+	// Distance is the distance of points that the kernel is a function of:
+	//   - sigma: one length scale for all features (the default);
+	//   - lengths: also one length scale for each feature (automatic relevance determination, ARD) is tried;
+	//   - full: then also the distance ‖L(x−z)‖ with a matrix L is tried;
+	//   - auto: like full, but if length scales cannot be searched, this is no error.
+	//
+	// Length scales and matrices become Point.Lengths or Point.Matrix if they reduce the error on rows that were not
+	// used to fit them; the result then applies to data stretched by them (datasets.ChangeDistance).
 	Distance string `default:"sigma" check:"one of auto sigma lengths full"`
 
-	// Rows is the number of rows of the subsample. If the problem has at most twice as many, there is no subsample:
+	// Rows is the number of rows of the subsample. If the problem has at most 2·Rows rows, there is no subsample:
 	// leave-one-out uses all rows.
 	Rows int `flag:"rows" default:"2000" check:">=10"`
 	// Metric is the quantity to optimize: a model.Metric, or auto for the share of wrong labels or the RMSE.
 	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
 	// Points is the number of points, pairs of a scale and λ, after which the first level of the search ends. The
-	// coarse grid of each kernel is evaluated even if it has more.
+	// coarse grid of each kernel is evaluated even if all grids together have more points.
 	Points int `flag:"points" default:"120" check:">=1" help:"points after which the first level ends, once the coarse grid of each kernel is evaluated"`
 	// Gain is the smallest relative reduction of the error that is worth another point: a level ends when the expected
 	// reduction is smaller. A smaller Gain evaluates more points.
 	Gain float64 `flag:"gain" default:"0.002" check:"positive"`
-	// Quick searches on a single subsample of 500 rows with one length scale, in about a second of a processor. Rows,
-	// Points, Gain and Distance are then ignored. krrlab fit does so unless --tune or a parameter is set.
+	// Quick searches on a single subsample of 500 rows with one length scale, in about a second on one processor core.
+	// Rows, Points, Gain and Distance are then ignored. krrlab fit sets Quick unless --tune or a parameter is set.
 	Quick bool `flag:"quick"`
-	// Valid are rows to judge by instead of leave-one-out. Their features are unscaled, or scaled as those of the fit.
+	// Valid has validation rows, by which points are judged instead of by leave-one-out. Its features are unscaled, or
+	// scaled like those of the training rows.
 	Valid *datasets.Dataset
 
-	// DistanceFlag is the flag of the command that Prepare copies to Distance. Its default is auto.
+	// DistanceFlag is the value of the flag --distance, which Prepare copies to Distance. The default is auto.
 	DistanceFlag string `flag:"distance" default:"auto" check:"one of auto sigma lengths full"`
 	// ValidFile is the file that the command reads Valid from.
 	ValidFile string `flag:"valid" file:"read" help:"file of rows to judge by, of the same form as --train"`
 
 	givenDistance []float64    // distance that the command stretched the points by; nil: none
 	fitCommand    string       // beginning of the krrlab fit command of the report; "": not known
-	memory        accel.Budget // for the search, in addition to the problem
+	memory        accel.Budget // memory budget of the search, in addition to the problem
 	memoryNote    string       // report line if the memory budget reduced Rows; else ""
 }
 
@@ -108,16 +112,16 @@ func (o *Options) check() error {
 	}
 	withDefaults := o.withDefaults()
 	families, err := withDefaults.families()
-	for _, f := range families {
-		if reason := f.distanceObstacle(); reason != "" && o.requiresDistance() {
+	for _, family := range families {
+		if reason := family.distanceObstacle(); reason != "" && o.requiresDistance() {
 			return fmt.Errorf("tune: no distance %s: %s", o.Distance, reason)
 		}
 	}
 	return err
 }
 
-// requiresDistance reports whether the options ask for length scales or a matrix, so that it is an error if none can be
-// searched.
+// requiresDistance reports whether the options require a search for length scales or a matrix. If none is possible,
+// this is then an error.
 func (o *Options) requiresDistance() bool {
 	return o.Distance == lengthsDistance || o.Distance == fullDistance
 }
@@ -140,28 +144,29 @@ func (o *Options) setQuick() {
 	}
 }
 
-// family is a kernel whose scale (kernel.Scaled) the search varies: σ, or 1/γ of a polynomial.
+// family is a kernel whose scale (kernel.Scaled) the search varies: σ, or 1/γ of a polynomial. The first element of an
+// array of two is for the scale, the second for λ.
 type family struct {
 	name       string
 	base       kernel.Scaled // the kernel with its fixed parameters
 	index      int           // position in search.families
-	fixed      [2]float64    // the scale and λ that the options set; 0: searched
+	fixed      [2]float64    // scale and λ if the options set them; 0: searched
 	grid       [2][]float64  // grids of log scale and log λ
 	start      [2][]float64  // log scales and log λ on the grids at which the first level begins
 	firstLevel int           // level on which the family joined the search
-	shape      []float64     // Distance.Shape; nil: one length scale for all features
+	shape      []float64     // DistanceFit.Shape; nil: one length scale for all features
 }
 
-// spec returns the kernel with the given scale as data.
+// spec returns the specification of the kernel with the given scale.
 func (f *family) spec(scale float64) kernel.Spec {
-	s, err := kernel.ToSpec(f.kernel(scale))
+	spec, err := kernel.ToSpec(f.kernel(scale))
 	if err != nil {
 		panic(err) // excluded by Options.families
 	}
-	return s
+	return spec
 }
 
-// kernel returns the kernel with the given scale, or the fixed one.
+// kernel returns the kernel with the given scale, or with the fixed scale if the options set one.
 func (f *family) kernel(scale float64) kernel.Kernel {
 	if f.fixed[0] > 0 {
 		return f.base
@@ -185,21 +190,23 @@ func (o *Options) families() (families []*family, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("tune: %w", err)
 		}
-		for _, k := range variants {
-			f, err := o.family(name, k)
+		for _, variant := range variants {
+			candidate, err := o.family(name, variant)
 			if err != nil {
 				return nil, fmt.Errorf("tune: %w", err)
 			}
 			if fixedScale {
-				f.fixed[0] = f.base.Scale()
-				if !(f.fixed[0] > 0) || math.IsInf(f.fixed[0], 1) {
-					return nil, fmt.Errorf("tune: the kernel %v has the length scale %g: want a positive number", k,
-						f.fixed[0])
+				candidate.fixed[0] = candidate.base.Scale()
+				if !(candidate.fixed[0] > 0) || math.IsInf(candidate.fixed[0], 1) {
+					return nil, fmt.Errorf("tune: the kernel %v has the length scale %g: want a positive number",
+						variant, candidate.fixed[0])
 				}
 			}
-			if !slices.ContainsFunc(families, func(g *family) bool { return reflect.DeepEqual(g.base, f.base) }) {
-				f.index = len(families)
-				families = append(families, f)
+			if !slices.ContainsFunc(families, func(member *family) bool {
+				return reflect.DeepEqual(member.base, candidate.base)
+			}) {
+				candidate.index = len(families)
+				families = append(families, candidate)
 			}
 		}
 	}
@@ -219,24 +226,24 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: it has no methods Scale and WithScale (kernel.Scaled)",
 			name)
 	}
-	if got := base.WithScale(1); reflect.TypeOf(got) != reflect.TypeOf(k) {
-		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name, got,
-			k)
+	if scaled := base.WithScale(1); reflect.TypeOf(scaled) != reflect.TypeOf(k) {
+		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name,
+			scaled, k)
 	}
-	f := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
+	family := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
 	if kernel.ArgumentOf(k) != kernel.InnerProduct && o.Sigma > 0 {
-		f.fixed[0] = o.Sigma
-		f.base = base.WithScale(o.Sigma).(kernel.Scaled)
+		family.fixed[0] = o.Sigma
+		family.base = base.WithScale(o.Sigma).(kernel.Scaled)
 	}
-	return f, kernel.Validate(f.base)
+	return family, kernel.Validate(family.base)
 }
 
 // gridProduct yields all points whose coordinates are in the two lists.
 func gridProduct(axes [2][]float64) iter.Seq[gridPoint] {
 	return func(yield func(gridPoint) bool) {
-		for _, u := range axes[0] {
-			for _, v := range axes[1] {
-				if !yield(gridPoint{u, v}) {
+		for _, logScale := range axes[0] {
+			for _, logLambda := range axes[1] {
+				if !yield(gridPoint{logScale, logLambda}) {
 					return
 				}
 			}
@@ -244,7 +251,7 @@ func gridProduct(axes [2][]float64) iter.Seq[gridPoint] {
 	}
 }
 
-// axis describes a geometric grid from lo to hi, in multiples of a unit.
+// axis describes a geometric grid from lo to hi with the ratio step, in multiples of a unit.
 type axis struct {
 	lo, hi, step float64
 	start        []float64 // values at which the search begins
@@ -257,25 +264,25 @@ var (
 	lambdaAxis = axis{1e-7, 1e3, math.Pow(10, 0.25), []float64{1e-5, 1e-3, 0.1, 3}}
 )
 
-// grid returns the logarithms of the grid and of the start values, which are rounded to the grid. If fixed is positive,
-// log fixed is the only value of both.
+// grid returns the logarithms of the grid values and of the start values, for which the nearest grid values are taken.
+// If fixed is positive, log fixed is the only value of both.
 func (a axis) grid(fixed, unit float64) (grid, start []float64) {
 	if fixed > 0 {
 		return []float64{math.Log(fixed)}, []float64{math.Log(fixed)}
 	}
-	for v := a.lo; v < a.hi*math.Sqrt(a.step); v *= a.step { // up to hi, whatever rounding does
-		grid = append(grid, math.Log(roundToThreeDigits(unit*v)))
+	for multiple := a.lo; multiple < a.hi*math.Sqrt(a.step); multiple *= a.step { // √step includes hi despite rounding
+		grid = append(grid, math.Log(roundToThreeDigits(unit*multiple)))
 	}
-	for _, v := range a.start {
-		start = append(start, grid[nearestIndex(grid, math.Log(unit*v))])
+	for _, multiple := range a.start {
+		start = append(start, grid[nearestIndex(grid, math.Log(unit*multiple))])
 	}
 	return grid, start
 }
 
-// nearestIndex returns the index of the grid value that is closest to v.
-func nearestIndex(grid []float64, v float64) (best int) {
-	for i, g := range grid {
-		if math.Abs(g-v) < math.Abs(grid[best]-v) {
+// nearestIndex returns the index of the grid value that is closest to value.
+func nearestIndex(grid []float64, value float64) (best int) {
+	for i, gridValue := range grid {
+		if math.Abs(gridValue-value) < math.Abs(grid[best]-value) {
 			best = i
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// message is sent by rank 0, which searches, to the other ranks. It is a point to evaluate on all rows together
-// (Kernel, Shape and Lambda), an event, or the end of the search (Result or Error).
+// message is sent by rank 0, which runs the search, to the other ranks. It has a point that all ranks evaluate together
+// on all rows of the data (Kernel, Shape and Lambda), or an event, or the end of the search (Result or Error).
 type message struct {
 	Kernel *kernel.Spec
 	Shape  []float64 // see family.shape
@@ -21,21 +21,22 @@ type message struct {
 	Error  string
 }
 
-// searchOnRanks runs the search on all ranks of c, all of which must call it with a full that is not nil. Rank 0
-// searches, all ranks evaluate full together, and all have the same result. Each rank calls its notify.
-func searchOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, full *evaluator,
+// searchOnRanks runs the search on all ranks, each of which must call it. Rank 0 runs the search on samples of the
+// rows. All ranks evaluate points on all rows together, by full, which must not be nil. All ranks return the same
+// result, and each calls its own notify with the events of the search.
+func searchOnRanks(ctx context.Context, ranks comm.Comm, data *problem, options Options, full *evaluator,
 	notify func(stage.Event)) (*Result, error) {
-	if c.Size() == 1 {
-		return searchPoints(ctx, data, o, full, notify)
+	if ranks.Size() == 1 {
+		return searchPoints(ctx, data, options, full, notify)
 	}
-	if c.Rank() > 0 {
-		return evaluateForFirst(ctx, c, full, notify)
+	if ranks.Rank() > 0 {
+		return evaluateForFirst(ctx, ranks, full, notify)
 	}
 	var sendErr error // first failure to send to the other ranks
-	send := func(e message) error {
-		b, err := json.Marshal(&e)
+	send := func(m message) error {
+		encoded, err := json.Marshal(&m)
 		if err == nil {
-			_, err = comm.BroadcastBytes(ctx, c, b, 0)
+			_, err = comm.BroadcastBytes(ctx, ranks, encoded, 0)
 		}
 		if sendErr == nil {
 			sendErr = err
@@ -55,48 +56,49 @@ func searchOnRanks(ctx context.Context, c comm.Comm, data *problem, o Options, f
 	}}
 	searchCtx, stopSearch := context.WithCancel(ctx)
 	defer stopSearch()
-	r, err := searchPoints(searchCtx, data, o, onAllRanks, func(e stage.Event) {
-		if notify(e); send(message{Event: &e}) != nil {
+	result, err := searchPoints(searchCtx, data, options, onAllRanks, func(event stage.Event) {
+		if notify(event); send(message{Event: &event}) != nil {
 			stopSearch()
 		}
 	})
 	if sendErr != nil {
-		return r, errors.Join(sendErr, ctx.Err())
+		return result, errors.Join(sendErr, ctx.Err())
 	}
-	finalMessage := message{Result: r}
+	finalMessage := message{Result: result}
 	if err != nil {
 		finalMessage.Result, finalMessage.Error = nil, err.Error()
 	}
-	if e := send(finalMessage); err == nil {
-		err = e
+	if finalErr := send(finalMessage); err == nil {
+		err = finalErr
 	}
-	return r, err
+	return result, err
 }
 
-// evaluateForFirst evaluates the points that rank 0 sends, and passes its events to notify, until it sends the end of
-// the search. It returns the result or the error of rank 0.
-func evaluateForFirst(ctx context.Context, c comm.Comm, full *evaluator, notify func(stage.Event)) (*Result, error) {
+// evaluateForFirst evaluates the points that rank 0 sends, and passes the events that rank 0 sends to notify, until
+// rank 0 sends the end of the search. It returns the result or the error of rank 0.
+func evaluateForFirst(ctx context.Context, ranks comm.Comm, full *evaluator,
+	notify func(stage.Event)) (*Result, error) {
 	for {
-		b, err := comm.BroadcastBytes(ctx, c, nil, 0)
-		var e message
+		encoded, err := comm.BroadcastBytes(ctx, ranks, nil, 0)
+		var m message
 		if err == nil {
-			err = json.Unmarshal(b, &e)
+			err = json.Unmarshal(encoded, &m)
 		}
 		switch {
 		case err != nil:
 			return nil, err
-		case e.Error != "":
-			return nil, errors.New(e.Error)
-		case e.Result != nil:
-			return e.Result, nil
-		case e.Event != nil:
-			notify(*e.Event)
+		case m.Error != "":
+			return nil, errors.New(m.Error)
+		case m.Result != nil:
+			return m.Result, nil
+		case m.Event != nil:
+			notify(*m.Event)
 		default:
-			k, err := kernel.FromSpec(*e.Kernel)
+			k, err := kernel.FromSpec(*m.Kernel)
 			if err == nil {
-				_, err = full.loss(ctx, e.Shape, k, e.Lambda)
+				_, err = full.loss(ctx, m.Shape, k, m.Lambda)
 			}
-			if err != nil && ctx.Err() != nil { // rank 0 has any other error too, and continues
+			if err != nil && ctx.Err() != nil { // rank 0 gets any other error as well, and continues the search
 				return nil, err
 			}
 		}

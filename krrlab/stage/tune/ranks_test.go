@@ -15,97 +15,100 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestRunOnRanks checks that all ranks evaluate the same points and have the result of a single process, and that all
-// ranks return if one of them is stopped.
+// TestRunOnRanks checks that all ranks evaluate the same points as a single process and get the same result, and that
+// all ranks return an error if one of them is stopped.
 func TestRunOnRanks(t *testing.T) {
-	d := newProblem(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
-	o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Distance: "lengths"}
-	// outcome is what a rank has at the end of a search.
+	data := newProblem(t, datasets.SyntheticRegression(500, 2, 0.1, 1))
+	options := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 150, Distance: "lengths"}
+	// outcome has the results of a search on one rank.
 	type outcome struct {
-		js        string   // the result as JSON, without times
-		evaluated []string // the evaluated points
-		events    int
-		err       error
+		resultJSON      string   // the result as JSON, without times
+		evaluatedPoints []string // the points of the last level, in order
+		eventCount      int
+		err             error
 	}
-	run := func(ctx context.Context, c comm.Comm, o Options, event func(rank int)) (e outcome) {
+	// runRank runs the search on one rank of ranks, or without ranks if that is nil. It calls onEvent for each event.
+	runRank := func(ctx context.Context, ranks comm.Comm, options Options, onEvent func(rank int)) (o outcome) {
 		rank := 0
-		if c != nil {
-			rank = c.Rank()
+		if ranks != nil {
+			rank = ranks.Rank()
 		}
 		full := &evaluator{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
 			lambda float64) (*loss, error) {
-			e.evaluated = append(e.evaluated, fmt.Sprint(shape, k, lambda))
-			l := &loss{rows: make([]float64, 50)}
-			for i := range l.rows {
-				l.rows[i] = float64(1+i%5) + lambda
+			o.evaluatedPoints = append(o.evaluatedPoints, fmt.Sprint(shape, k, lambda))
+			rowLosses := &loss{rows: make([]float64, 50)}
+			for i := range rowLosses.rows {
+				rowLosses.rows[i] = float64(1+i%5) + lambda
 			}
-			return l, nil
+			return rowLosses, nil
 		}}
-		tell := func(stage.Event) { e.events++; event(rank) }
-		var r *Result
-		if c == nil {
-			r, e.err = searchPoints(ctx, d, o, full, tell)
+		notify := func(stage.Event) { o.eventCount++; onEvent(rank) }
+		var result *Result
+		if ranks == nil {
+			result, o.err = searchPoints(ctx, data, options, full, notify)
 		} else {
-			r, e.err = searchOnRanks(ctx, c, d, o, full, tell)
+			result, o.err = searchOnRanks(ctx, ranks, data, options, full, notify)
 		}
-		if r != nil {
-			for i := range r.Points {
-				r.Points[i].Seconds = 0
+		if result != nil {
+			for i := range result.Points {
+				result.Points[i].Seconds = 0
 			}
-			for i := range r.Levels {
-				r.Levels[i].Seconds = 0
+			for i := range result.Levels {
+				result.Levels[i].Seconds = 0
 			}
-			for _, f := range r.Distances {
-				f.Seconds = 0
+			for _, fit := range result.Distances {
+				fit.Seconds = 0
 			}
-			r.Seconds, r.Best.Seconds = 0, 0
-			b, err := json.Marshal(r)
-			if e.js = string(b); err != nil {
+			result.Seconds, result.Best.Seconds = 0, 0
+			encoded, err := json.Marshal(result)
+			if o.resultJSON = string(encoded); err != nil {
 				t.Error(err)
 			}
 		}
-		return e
+		return o
 	}
-	runAll := func(p int, o Options, ctx func(rank int) context.Context, event func(rank int)) []outcome {
-		outcomes := make([]outcome, p)
-		var wg sync.WaitGroup
-		for r, c := range comm.Local(p, 20*time.Second) {
-			wg.Go(func() { outcomes[r] = run(ctx(r), c, o, event) })
+	// runAll runs the search on rankCount ranks, each with its own context, and returns the outcomes by rank.
+	runAll := func(rankCount int, options Options, ctx func(rank int) context.Context,
+		onEvent func(rank int)) []outcome {
+		outcomes := make([]outcome, rankCount)
+		var group sync.WaitGroup
+		for rank, ranks := range comm.Local(rankCount, 20*time.Second) {
+			group.Go(func() { outcomes[rank] = runRank(ctx(rank), ranks, options, onEvent) })
 		}
-		wg.Wait()
+		group.Wait()
 		return outcomes
 	}
 	ignore := func(int) {}
 	testContext := func(int) context.Context { return t.Context() }
-	want := run(t.Context(), nil, o, ignore)
-	if want.err != nil || len(want.evaluated) == 0 {
+	want := runRank(t.Context(), nil, options, ignore)
+	if want.err != nil || len(want.evaluatedPoints) == 0 {
 		t.Fatalf("%+v", want)
 	}
-	for p := 1; p <= 3; p++ {
-		for r, got := range runAll(p, o, testContext, ignore) {
+	for rankCount := 1; rankCount <= 3; rankCount++ {
+		for rank, got := range runAll(rankCount, options, testContext, ignore) {
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("rank %d of %d: %+v\nwant %+v", r, p, got, want)
+				t.Errorf("rank %d of %d: %+v\nwant %+v", rank, rankCount, got, want)
 			}
 		}
 	}
-	for stopped := range 2 {
+	for stoppedRank := range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		events := 0
-		outcomes := runAll(2, o, func(rank int) context.Context {
-			if rank == stopped {
+		outcomes := runAll(2, options, func(rank int) context.Context {
+			if rank == stoppedRank {
 				return ctx
 			}
 			return t.Context()
 		}, func(rank int) {
-			if rank == stopped {
+			if rank == stoppedRank {
 				if events++; events == 5 {
 					stop()
 				}
 			}
 		})
-		for r, got := range outcomes {
+		for rank, got := range outcomes {
 			if got.err == nil {
-				t.Errorf("rank %d has no error although rank %d is stopped", r, stopped)
+				t.Errorf("rank %d has no error although rank %d is stopped", rank, stoppedRank)
 			}
 		}
 		stop()

@@ -22,14 +22,14 @@ func (r *Result) Chosen() (k kernel.Spec, lambda float64, distance []float64) {
 	return r.Best.Spec(), r.Best.Lambda, r.Best.Distance()
 }
 
-// summary returns the point as one line, with its error in the metric m.
-func (p *Point) summary(m model.Metric) string {
-	return fmt.Sprintf("%s, λ = %g: %s", p.kernelText(), p.Lambda, p.errorText(m))
+// summary returns the point as one line, with its error in the metric.
+func (p *Point) summary(metric model.Metric) string {
+	return fmt.Sprintf("%s, λ = %g: %s", p.kernelText(), p.Lambda, p.errorText(metric))
 }
 
 // kernelText returns the name of the kernel and its scale.
 func (p *Point) kernelText() string {
-	name := p.Spec().TextWithoutScale() // with other parameters, if there are any
+	name := p.Spec().TextWithoutScale() // may have other parameters than the scale
 	if name != p.Kernel {
 		name += " "
 	}
@@ -54,15 +54,16 @@ func (p *Point) kernelTitle() string {
 	return p.Spec().Prose()
 }
 
-// kernelKey returns a name that is unique among the kernels of the search, apart from degrees.
+// kernelKey returns the name of the kernel and the kind of its distance. It distinguishes the kernels of the search,
+// except polynomials of different degrees.
 func (p *Point) kernelKey() string {
 	return p.Kernel + p.distanceSuffix()
 }
 
-// kernelKeyTitle returns kernelKey with the kernel's display name.
+// kernelKeyTitle returns the same as kernelKey for a title, such as "Gaussian, lengths".
 func (p *Point) kernelKeyTitle() string { return kernel.Title(p.Kernel) + p.distanceSuffix() }
 
-// distanceSuffix names a distance other than that of one length scale, for a name of a kernel.
+// distanceSuffix returns the end of the name of a kernel: the kind of its distance, or "" for one length scale.
 func (p *Point) distanceSuffix() string {
 	switch {
 	case p.Lengths != nil:
@@ -73,27 +74,28 @@ func (p *Point) distanceSuffix() string {
 	return ""
 }
 
-// errorText returns the error and its interval as text; without a fit it says so.
-func (p *Point) errorText(m model.Metric) string {
+// errorText returns the error and its interval as text, or the statement that there is no fit.
+func (p *Point) errorText(metric model.Metric) string {
 	if !p.Error.Known() {
 		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
 	}
-	return m.TextWithInterval(float64(p.Error), float64(p.Lo), float64(p.Hi))
+	return metric.TextWithInterval(float64(p.Error), float64(p.Lo), float64(p.Hi))
 }
 
-// unitsNote states the units of the errors of several targets, or that the classes have weights; else it is empty.
+// unitsNote states the units of the errors of several targets, or that the classes have weights. Otherwise it returns
+// "".
 func (r *Result) unitsNote() string {
 	if r.classWeights {
 		return " (class weights count in the fits only)"
 	}
-	if r.T == 1 || r.classes() {
+	if r.T == 1 || r.hasClasses() {
 		return ""
 	}
 	return fmt.Sprintf(" (of all %d targets, each in units of its root mean square)", r.T)
 }
 
 // repeatsNote states which equal rows are left out together, for which kind of rows the error is, and the error for the
-// other kind. It is empty without repeated rows.
+// other kind. It returns "" if there are no repeated rows.
 func (r *Result) repeatsNote() string {
 	text := r.Repeats.String()
 	if text == "" {
@@ -107,7 +109,7 @@ func (r *Result) repeatsNote() string {
 	return fmt.Sprintf("%s (%s on %s)", text, otherText, r.Repeats.OtherRowKind.Description())
 }
 
-// baselineText compares the error with the baseline. It is empty if that is unknown.
+// baselineText compares the error with the baseline. It returns "" if the baseline is unknown.
 func (r *Result) baselineText() string {
 	if !r.Baseline.Known() {
 		return ""
@@ -129,66 +131,67 @@ func (r *Result) baselineText() string {
 	return text
 }
 
-// classes reports whether the targets are classes.
-func (r *Result) classes() bool { return r.Task == "classification" }
+// hasClasses reports whether the targets are classes.
+func (r *Result) hasClasses() bool { return r.Task == "classification" }
 
 // String returns the result as a few aligned lines.
 func (r *Result) String() string {
-	var b stage.Lines
-	b.AddData(&r.Header)
-	b.AddText("errors", strings.Trim(r.unitsNote(), " ()"))
-	b.AddText("repeats", r.repeatsNote())
-	for i, l := range r.Levels {
-		if l.Points == 0 {
+	var lines stage.Lines
+	lines.AddData(&r.Header)
+	lines.AddText("errors", strings.Trim(r.unitsNote(), " ()"))
+	lines.AddText("repeats", r.repeatsNote())
+	for i, level := range r.Levels {
+		if level.Points == 0 {
 			continue
 		}
-		b.Add(map[bool]string{true: "search"}[i == 0], "%s: %s in %.3g s", l.Name, plural.Count(l.Points, "point"),
-			l.Seconds)
+		lines.Add(map[bool]string{true: "search"}[i == 0], "%s: %s in %.3g s", level.Name,
+			plural.Count(level.Points, "point"), level.Seconds)
 	}
-	b.AddText("memory", r.MemoryNote)
+	lines.AddText("memory", r.MemoryNote)
 	leading := r.bestPerKernel()
 	for _, p := range leading {
-		b.AddText(p.Kernel, p.summary(r.Metric))
+		lines.AddText(p.Kernel, p.summary(r.Metric))
 	}
-	for _, f := range r.Distances {
-		b.AddText(f.Kind, f.summary(r.Metric))
+	for _, distance := range r.Distances {
+		lines.AddText(distance.Kind, distance.summary(r.Metric))
 	}
-	b.AddText("distance", r.DistanceNote)
+	lines.AddText("distance", r.DistanceNote)
 	reason := ""
 	if len(leading) > 0 && r.Best.ModeledError > leading[0].ModeledError {
 		reason = "; the smoothest of those not told apart from the least"
 	}
-	b.Add("chosen", "%s%s", r.Best.summary(r.Metric), reason)
-	b.AddText("baseline", r.baselineText())
-	b.AddText("features", r.mostRelevant(5))
-	b.AddText("directions", r.directions(3))
-	b.AddText("at an end", r.edge)
+	lines.Add("chosen", "%s%s", r.Best.summary(r.Metric), reason)
+	lines.AddText("baseline", r.baselineText())
+	lines.AddText("features", r.mostRelevant(5))
+	lines.AddText("directions", r.directions(3))
+	lines.AddText("at an end", r.edge)
 	if r.ExpectedGain.Known() {
-		b.Add("next point", "is expected to gain %s of the error, by the model of the search",
+		lines.Add("next point", "is expected to gain %s of the error, by the model of the search",
 			outward.Percent(float64(r.ExpectedGain), 2))
 	}
-	b.AddText("fit with", r.Command)
-	b.AddSeconds(r.Seconds)
-	return b.String()
+	lines.AddText("fit with", r.Command)
+	lines.AddSeconds(r.Seconds)
+	return lines.String()
 }
 
-// mostRelevant returns the names of at most count features, the most relevant first. It is empty if σ is the length
+// mostRelevant returns the names of at most count features, the most relevant first. It returns "" if σ is the length
 // scale of all features.
 func (r *Result) mostRelevant(count int) string {
-	f := r.bestDistance()
-	if f == nil {
+	distance := r.bestDistance()
+	if distance == nil {
 		return ""
 	}
-	return strings.Join(f.RelevantFeatures[:min(count, len(f.RelevantFeatures))], ", ")
+	return strings.Join(distance.RelevantFeatures[:min(count, len(distance.RelevantFeatures))], ", ")
 }
 
-// directions describes at most count directions of the chosen matrix; it is empty without a matrix.
+// directions describes at most count directions of the chosen matrix. It returns "" if no matrix was chosen.
 func (r *Result) directions(count int) string {
 	var text []string
-	if f := r.bestDistance(); f != nil {
-		for _, v := range f.Directions[:min(count, len(f.Directions))] {
-			length := v.Length * r.Best.Sigma / f.Sigma // σ of the choice is not that of the fit
-			text = append(text, fmt.Sprintf("%s (length scale %s)", v.Text, outward.Plain(length, 2)))
+	if distance := r.bestDistance(); distance != nil {
+		for _, direction := range distance.Directions[:min(count, len(distance.Directions))] {
+			// The length scales are for the σ of the fit, not for the σ of the choice.
+			length := direction.Length * r.Best.Sigma / distance.Sigma
+			text = append(text, fmt.Sprintf("%s (length scale %s)", direction.Text, outward.Plain(length, 2)))
 		}
 	}
 	if text == nil {
@@ -197,26 +200,28 @@ func (r *Result) directions(count int) string {
 	return strings.Join(text, "; ") + ", in standard deviations"
 }
 
-// directionsFigure returns a map of the directions of the chosen matrix; nil without a matrix.
+// directionsFigure returns a map of the directions of the chosen matrix, or nil if no matrix was chosen.
 func (r *Result) directionsFigure() *plots.Figure {
-	f := r.bestDistance()
-	if f == nil || f.Directions == nil {
+	distance := r.bestDistance()
+	if distance == nil || distance.Directions == nil {
 		return nil
 	}
-	m := &plots.HeatMap{Color: plots.Axis{Label: "coordinate", Min: -1, Max: 1}, Format: "%.1f"}
-	for i, v := range f.Directions {
-		m.Y, m.Z = append(m.Y, float64(i+1)), append(m.Z, v.Features)
+	heatMap := &plots.HeatMap{Color: plots.Axis{Label: "coordinate", Min: -1, Max: 1}, Format: "%.1f"}
+	for i, direction := range distance.Directions {
+		heatMap.Y, heatMap.Z = append(heatMap.Y, float64(i+1)), append(heatMap.Z, direction.Features)
 	}
-	for j := range f.Directions[0].Features {
-		m.X = append(m.X, float64(j))
+	for j := range distance.Directions[0].Features {
+		heatMap.X = append(heatMap.X, float64(j))
 	}
-	return &plots.Figure{Title: "directions that matter most: " + f.Directions[0].Text, Map: m,
+	return &plots.Figure{Title: "directions that matter most: " + distance.Directions[0].Text, Map: heatMap,
 		X: plots.Axis{Label: "feature, from 0"}, Y: plots.Axis{Label: "direction, by length scale"}}
 }
 
-// bestDistance returns the distance of the chosen point; nil if σ is the length scale of all features.
+// bestDistance returns the distance of the chosen point, or nil if σ is the length scale of all features.
 func (r *Result) bestDistance() *DistanceFit {
-	i := slices.IndexFunc(r.Distances, func(f *DistanceFit) bool { return len(f.Shape) == len(r.Best.Distance()) })
+	i := slices.IndexFunc(r.Distances, func(distance *DistanceFit) bool {
+		return len(distance.Shape) == len(r.Best.Distance())
+	})
 	if i < 0 {
 		return nil
 	}
@@ -229,7 +234,7 @@ func (r *Result) bestPerKernel() (leading []Point) {
 		if !p.Error.Known() {
 			continue
 		}
-		i := slices.IndexFunc(leading, func(q Point) bool { return q.kernelKey() == p.kernelKey() })
+		i := slices.IndexFunc(leading, func(leader Point) bool { return leader.kernelKey() == p.kernelKey() })
 		switch {
 		case i < 0:
 			leading = append(leading, p)
@@ -245,37 +250,38 @@ func (r *Result) bestPerKernel() (leading []Point) {
 
 // Table returns a table with one row per point.
 func (r *Result) Table() *plots.Table {
-	t := &plots.Table{
+	table := &plots.Table{
 		Title: "tune: " + r.Dataset,
 		Columns: plots.ParseColumns("rows", "kernel", "σ %.3g", "γ %.3g", "λ %.3g", "error %.4g", "from %.4g",
 			"to %.4g",
 			"by the model %.4g", "time (s) %.3g"),
 	}
-	cell := func(v stage.Number, newCell func(float64) plots.Cell) any { // empty for a value that a point does not have
-		if !v.Known() || v == 0 {
+	// cell returns an empty cell for a value that a point does not have.
+	cell := func(value stage.Number, newCell func(float64) plots.Cell) any {
+		if !value.Known() || value == 0 {
 			return nil
 		}
-		return newCell(float64(v))
+		return newCell(float64(value))
 	}
-	number := func(v stage.Number) any { return cell(v, plots.Number) }
+	number := func(value stage.Number) any { return cell(value, plots.Number) }
 	for _, p := range r.Points {
 		name := p.kernelKey()
 		if p.Degree > 0 {
 			name = fmt.Sprintf("%s %d", name, p.Degree)
 		}
-		t.Add(r.Levels[p.Level].Rows, name, number(stage.Number(p.Sigma)), number(stage.Number(p.Gamma)), p.Lambda,
+		table.Add(r.Levels[p.Level].Rows, name, number(stage.Number(p.Sigma)), number(stage.Number(p.Gamma)), p.Lambda,
 			number(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), number(p.ModeledError), p.Seconds)
 	}
 	if features := r.mostRelevant(5); features != "" {
-		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature, with a matrix L it is " +
-			"√d/‖L‖_F; the most relevant features: " + features
+		table.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature, with a matrix " +
+			"L it is √d/‖L‖_F; the most relevant features: " + features
 	}
-	return t
+	return table
 }
 
-// Plot returns panels: the modeled error of the chosen kernel over σ (or γ) and λ, with the evaluated points and a ring
-// around the chosen one; the error of each point of the last level against λ, with its interval; and the directions of
-// a matrix.
+// Plot returns three panels: the modeled error of the chosen kernel over σ (or γ) and λ, with the evaluated points and
+// a ring around the chosen one; the error of each point of the last level against λ, with its interval; and the
+// directions of a matrix. It omits the first and the third if there is no map or no matrix.
 func (r *Result) Plot() *plots.Figure {
 	quantity := r.Metric.Name()
 	if r.Metric.Value(0) == 1 {
@@ -285,26 +291,26 @@ func (r *Result) Plot() *plots.Figure {
 	if r.ErrorMap != nil {
 		panels = append([]*plots.Figure{r.errorMapFigure(quantity)}, panels...)
 	}
-	if f := r.directionsFigure(); f != nil {
-		panels = append(panels, f)
+	if figure := r.directionsFigure(); figure != nil {
+		panels = append(panels, figure)
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.kernelTitle(), r.Lambda),
+	figure := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.kernelTitle(), r.Lambda),
 		len(panels), panels...)
-	f.Caption = "The error of rows that the fit has not seen. The ring is the point that was chosen; " +
+	figure.Caption = "The error of rows that the fit has not seen. The ring is the point that was chosen; " +
 		"other points of the map were tried, between them it is by the model, " +
 		"and errors of 1.5 times the least and more have one color."
 	if text := r.directions(maxDirections); text != "" {
-		f.Caption += " Directions in which the points' distance changes most: " + text + "."
+		figure.Caption += " Directions in which the points' distance changes most: " + text + "."
 	}
 	if features := r.mostRelevant(5); features != "" {
-		f.Caption += " The distance is of the kind " + r.bestDistance().Kind + "; the most relevant features: " +
+		figure.Caption += " The distance is of the kind " + r.bestDistance().Kind + "; the most relevant features: " +
 			features + "."
 	}
-	return f
+	return figure
 }
 
-// errorMapFigure returns the map of the chosen kernel, for a quantity: the name of the error. All errors of at least
-// 1.5 times the smallest have the same color.
+// errorMapFigure returns the map of the error of the chosen kernel. quantity is the name of the error. All errors of at
+// least 1.5 times the smallest have the same color.
 func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	label, title := "σ", r.Best.kernelKeyTitle()
 	if features := r.mostRelevant(3); features != "" {
@@ -313,14 +319,14 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.ErrorMap.Scale, r.ErrorMap.Lambda,
+	figure := plots.Map(title, label, "λ", quantity+" (≤ 1.5 × least)", r.ErrorMap.Scale, r.ErrorMap.Lambda,
 		r.ErrorMap.Error)
 	lowest := math.Inf(1)
 	for _, row := range r.ErrorMap.Error {
 		lowest = min(lowest, slices.Min(row))
 	}
-	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, lowest, 1.5*lowest
-	m.Marks = append(m.Marks, plots.Mark{X: r.Best.Sigma + r.Best.Gamma, Y: r.Best.Lambda, Label: "chosen"})
+	figure.Map.Bare, figure.Map.Color.Min, figure.Map.Color.Max = true, lowest, 1.5*lowest
+	figure.Marks = append(figure.Marks, plots.Mark{X: r.Best.Sigma + r.Best.Gamma, Y: r.Best.Lambda, Label: "chosen"})
 	tried := plots.Series{Name: "tried", Style: plots.Points}
 	for _, p := range r.Points {
 		x := p.Sigma + p.Gamma
@@ -329,35 +335,35 @@ func (r *Result) errorMapFigure(quantity string) *plots.Figure {
 			tried.X, tried.Y = append(tried.X, x), append(tried.Y, p.Lambda)
 		}
 	}
-	m.Series = append(m.Series, tried)
-	return m
+	figure.Series = append(figure.Series, tried)
+	return figure
 }
 
-// errorFigure returns the errors of the last level against λ, with their intervals. Those of twice the upper end of the
-// chosen point's interval and more are left out.
+// errorFigure returns a figure of the errors of the last level against λ, with their intervals. It omits errors of at
+// least twice the upper end of the interval of the chosen point. quantity is the name of the error.
 func (r *Result) errorFigure(quantity string) *plots.Figure {
 	lastLevel := r.Points[len(r.Points)-1].Level
-	f := &plots.Figure{Title: strings.Replace(r.Levels[lastLevel].Name, "loo", "leave-one-out", 1),
+	figure := &plots.Figure{Title: strings.Replace(r.Levels[lastLevel].Name, "loo", "leave-one-out", 1),
 		X: plots.Axis{Label: "λ", Log: true},
 		Y: plots.Axis{Label: quantity}}
 	for _, p := range r.Points {
 		if p.Level != lastLevel || !p.Error.Known() || float64(p.Error) >= 2*float64(r.Best.Hi) {
 			continue
 		}
-		f.SeriesNamed(p.kernelKeyTitle(), plots.Points).AddBand(p.Lambda, float64(p.Error), float64(p.Lo),
+		figure.SeriesNamed(p.kernelKeyTitle(), plots.Points).AddBand(p.Lambda, float64(p.Error), float64(p.Lo),
 			float64(p.Hi))
 	}
-	f.Marks = []plots.Mark{{X: r.Best.Lambda, Y: float64(r.Best.Error), Label: "chosen"}}
-	return f
+	figure.Marks = []plots.Mark{{X: r.Best.Lambda, Y: float64(r.Best.Error), Label: "chosen"}}
+	return figure
 }
 
 // HTML returns the result as text, figure and table.
 func (r *Result) HTML() string { return stage.HTML(r) }
 
-// Short returns the choice in one or a few lines.
+// Short implements stage.Choice. It returns the choice in one or a few lines.
 func (r *Result) Short() string {
-	var b stage.Lines
-	b.Width = 12
+	var lines stage.Lines
+	lines.Width = 12
 	name, hint := "tuned", ""
 	if r.Quick {
 		name, hint = "chosen", "a quick search; --tune tries more rows and other distances"
@@ -366,16 +372,16 @@ func (r *Result) Short() string {
 	if r.Repeats.Grouped > 0 {
 		sampled = "groups of rows"
 	}
-	b.Add(name, "%s%s with 95 %% over samples of %s, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
+	lines.Add(name, "%s%s with 95 %% over samples of %s, by %s; %s, %.3g s", r.Best.summary(r.Metric), r.unitsNote(),
 		sampled, r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
-	b.AddText("", r.baselineText())
-	b.AddText("", r.repeatsNote())
+	lines.AddText("", r.baselineText())
+	lines.AddText("", r.repeatsNote())
 	if features := r.mostRelevant(5); features != "" {
-		b.AddText("", "the most relevant features: "+features)
+		lines.AddText("", "the most relevant features: "+features)
 	}
-	b.AddText("", r.edge)
-	b.AddText("", hint)
-	return b.String()
+	lines.AddText("", r.edge)
+	lines.AddText("", hint)
+	return lines.String()
 }
 
 // flags returns the point as flags of krrlab fit, with a space before the first.

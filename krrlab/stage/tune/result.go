@@ -21,12 +21,12 @@ import (
 // Point is an evaluated point of the search: one kernel and one λ.
 type Point struct {
 	Kernel string `json:"kernel"`
-	// Sigma is the length scale. It is 0 for a polynomial kernel, the geometric mean of Lengths if these are set, and
-	// √d/‖L‖_F for Matrix L, where d is the number of features.
+	// Sigma is the length scale. It is 0 for a polynomial kernel, the geometric mean of Lengths if they are set, and
+	// √d/‖L‖_F if Matrix has the entries of a matrix L, where d is the number of features.
 	Sigma  float64 `json:"sigma"`
 	Gamma  float64 `json:"gamma,omitempty"`  // γ of the polynomial kernel (γxᵀz+c)^q
-	Coef0  float64 `json:"coef0,omitempty"`  // c of the polynomial
-	Degree int     `json:"degree,omitempty"` // q of the polynomial
+	Coef0  float64 `json:"coef0,omitempty"`  // c of the polynomial kernel
+	Degree int     `json:"degree,omitempty"` // degree q of the polynomial kernel
 	// Params are the parameters of a registered kernel.
 	Params kernel.Params `json:"params,omitempty"`
 	Lambda float64       `json:"lambda"`
@@ -39,7 +39,7 @@ type Point struct {
 	// K+λI is not positive definite in float64, or if the solve did not converge.
 	Error stage.Number `json:"error"`
 	Lo    stage.Number `json:"lo"` // lower end of the 95 % interval of Error over samples of rows or groups of rows
-	Hi    stage.Number `json:"hi"` // upper end of that interval
+	Hi    stage.Number `json:"hi"` // upper end of this interval
 	// ModeledError is the error that the model of the search predicts at this point, from the errors of all points.
 	ModeledError stage.Number `json:"model"`
 	Level        int          `json:"level"` // index in Result.Levels
@@ -50,7 +50,8 @@ type Point struct {
 // features.
 func (p *Point) Distance() []float64 { return slices.Concat(p.Lengths, p.Matrix) }
 
-// Spec returns the kernel as data. If Lengths or Matrix are set, it has σ = 1, and applies to points stretched by them.
+// Spec returns the specification of the kernel. If Lengths or Matrix is set, the kernel has σ = 1 and applies to points
+// stretched by them.
 func (p *Point) Spec() kernel.Spec {
 	switch {
 	case p.Params != "":
@@ -61,7 +62,7 @@ func (p *Point) Spec() kernel.Spec {
 	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
 }
 
-// Level is a stage of the search with a fixed number of rows.
+// Level describes a part of the search with a fixed number of rows.
 type Level struct {
 	Name    string  `json:"name"`
 	Rows    int     `json:"rows"`   // number of fitted rows
@@ -80,16 +81,16 @@ type ErrorMap struct {
 type Result struct {
 	stage.Header
 	Criterion string `json:"criterion"`
-	Quick     bool   `json:"quick,omitempty"` // a single subsample decided (Options.Quick)
+	Quick     bool   `json:"quick,omitempty"` // whether a single subsample decided (Options.Quick)
 	// Metric is the optimized metric. Errors are its losses: 1 − AUC, 1 − F1, or the metric itself for all others.
 	Metric model.Metric `json:"metric"`
-	// PositiveClass is the class whose F1 was optimized, if there are two classes; else it is empty.
+	// PositiveClass is the class whose F1 was optimized, if there are two classes; otherwise it is "".
 	PositiveClass string `json:"metric_of,omitempty"`
 	Best          Point  `json:"best"`
 	// Baseline is the error of predicting the same for each row: the mean answer, the most frequent class, or for the
-	// log loss the shares of the classes. It is null for other metrics.
+	// log loss the shares of the classes. It is null for other metrics of classes.
 	Baseline stage.Number `json:"baseline"`
-	Points   []Point      `json:"points"` // in the order of their evaluation
+	Points   []Point      `json:"points"` // evaluated points, by levels and in the order of their evaluation
 	Levels   []Level      `json:"levels"`
 	// ExpectedGain is the relative reduction of the error expected from one more point when the search ended; null
 	// without a model.
@@ -97,48 +98,48 @@ type Result struct {
 	Distances    []*DistanceFit `json:"distances,omitempty"` // distances that were fitted, in this order
 	ErrorMap     *ErrorMap      `json:"map,omitempty"`       // null if σ or λ was not searched
 	Command      string         `json:"command,omitempty"`   // command that fits with the result
-	// DistanceNote explains why no distance was searched although that was requested.
+	// DistanceNote explains why no distance was searched although Options.Distance requests it; "" otherwise.
 	DistanceNote string `json:"lacks,omitempty"`
-	// MemoryNote states that the memory limits the rows of the search.
+	// MemoryNote states that the memory budget limited the rows of the search; "" otherwise.
 	MemoryNote string  `json:"limited,omitempty"`
 	Seconds    float64 `json:"seconds"`
-	// Repeats states which rows are left out, or held out, together, and for which kind of rows Error is.
+	// Repeats states which rows are left out, or held out, together, and for which kind of rows the errors are.
 	Repeats datasets.Repeats `json:"repeats"`
 	// OtherError is the error of Best for rows of the kind Repeats.OtherRowKind. It is null if there is no such kind,
 	// or the last level did not use leave-one-out.
 	OtherError stage.Number `json:"other_error"`
 
-	classWeights bool   // the fits had class weights, which do not count in the errors
-	edge         string // report line if Best is at an end of its grid
+	classWeights bool   // whether the fits had class weights, which do not count in the errors
+	edge         string // report line if Best is at an end of its grid; else ""
 }
 
 // result returns the result of the points evaluated so far, or nil if none of them has a loss.
 func (s *search) result() *Result {
-	level := len(s.levels) - 1
-	for level > 0 && s.levels[level].points == nil {
-		level--
+	lastLevel := len(s.levels) - 1
+	for lastLevel > 0 && s.levels[lastLevel].points == nil {
+		lastLevel--
 	}
-	best := s.choosePoint(level)
-	if best == nil && level > 0 && s.levels[level].canEvaluate != nil { // its Fourier series served no point
-		best = s.choosePoint(level - 1)
+	best := s.choosePoint(lastLevel)
+	if best == nil && lastLevel > 0 && s.levels[lastLevel].canEvaluate != nil { // all fits by Fourier series failed
+		best = s.choosePoint(lastLevel - 1)
 	}
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.data.criterion(), Quick: s.opt.Quick, Metric: s.data.judgment.metric,
+	r := &Result{Criterion: s.data.criterion(), Quick: s.options.Quick, Metric: s.data.judgment.metric,
 		Baseline: s.baseline(), ExpectedGain: stage.Number(s.expectedGain), Best: s.describe(best),
 		Distances: s.distances, DistanceNote: s.distanceNote, Seconds: time.Since(s.start).Seconds()}
-	for _, l := range s.levels {
-		reported := Level{Name: l.name, Rows: l.rows, Points: len(l.points)}
-		for _, p := range l.points {
-			described := s.describe(p)
+	for _, level := range s.levels {
+		reported := Level{Name: level.name, Rows: level.rows, Points: len(level.points)}
+		for _, point := range level.points {
+			described := s.describe(point)
 			r.Points = append(r.Points, described)
 			reported.Seconds += described.Seconds
 		}
 		r.Levels = append(r.Levels, reported)
 	}
-	if k := len(r.Levels) - 1; r.Best.Level < k && s.lastFailure != nil {
-		r.Levels[k].Name += fmt.Sprintf(", without a fit: %v", s.lastFailure)
+	if lastIndex := len(r.Levels) - 1; r.Best.Level < lastIndex && s.lastFailure != nil {
+		r.Levels[lastIndex].Name += fmt.Sprintf(", without a fit: %v", s.lastFailure)
 	}
 	r.ErrorMap, r.Repeats, r.OtherError = s.errorMap(best), s.groups.Repeats, stage.Unknown
 	if s.data.validation != nil {
@@ -150,14 +151,15 @@ func (s *search) result() *Result {
 	return r
 }
 
-// maxBaselineRows is the largest number of rows of the baseline. A larger one is more accurate and takes more memory.
+// maxBaselineRows is the largest number of training rows for which the baseline is computed. A larger number is more
+// accurate and takes more memory.
 const maxBaselineRows = 20000
 
-// baseline returns Result.Baseline, of the validation rows if there are any, and else of at most maxBaselineRows
+// baseline returns Result.Baseline for the validation rows if there are any, and otherwise for at most maxBaselineRows
 // training rows.
 func (s *search) baseline() stage.Number {
 	judgment := s.data.judgment
-	if judgment.classes() && judgment.metric != model.ErrorRate && judgment.metric != model.LogLoss {
+	if judgment.hasClasses() && judgment.metric != model.ErrorRate && judgment.metric != model.LogLoss {
 		return stage.Unknown
 	}
 	n, t := s.data.y.Dims()
@@ -178,77 +180,77 @@ func (s *search) baseline() stage.Number {
 		judgment.weights = s.data.validation.Weights
 	}
 	residuals := mat.DenseCopyOf(y)
-	residuals.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, residuals)
-	v, _, _ := judgment.loss(y, residuals).Error()
-	return stage.Number(v)
+	residuals.Apply(func(_, j int, value float64) float64 { return value - mean[j] }, residuals)
+	value, _, _ := judgment.loss(y, residuals).errorInterval()
+	return stage.Number(value)
 }
 
-// edge names the ends of the grids at which a point lies, because the error may be smaller beyond them. It is empty
+// edge names the ends of the grids at which a point lies, because the error may be smaller beyond them. It returns ""
 // for a point inside the grids.
 func (p *point) edge() string {
 	var notes []string
-	for k, grid := range p.family.grid {
+	for axis, grid := range p.family.grid {
 		name, value, extremes := "λ", p.lambda(), []string{"least", "largest"}
-		if k == 0 {
+		if axis == 0 {
 			name, value = "σ", p.family.reportedScale(p.scale())
 			if kernel.ArgumentOf(p.family.base) == kernel.InnerProduct { // the scale is 1/γ
 				name, extremes = "γ", []string{"largest", "least"}
 			}
 		}
-		if i := slices.Index(grid, p.location[k]); len(grid) > 1 && (i == 0 || i == len(grid)-1) {
+		if i := slices.Index(grid, p.location[axis]); len(grid) > 1 && (i == 0 || i == len(grid)-1) {
 			notes = append(notes, fmt.Sprintf("%s = %g is the %s that is searched", name, value, extremes[min(i, 1)]))
 		}
 	}
 	return strings.Join(notes, "; ")
 }
 
-// errorMap returns the map about a point, or nil if the scale or λ has fewer than two grid values. The map reaches from
-// a seventh to 7 times the scale, and from 10⁻⁴ to 10⁴ times λ.
+// errorMap returns the map about the best point, or nil if the scale or λ has fewer than two grid values. The map
+// extends from a seventh to 7 times the scale, and from 10⁻⁴ to 10⁴ times λ.
 func (s *search) errorMap(best *point) *ErrorMap {
-	m := &ErrorMap{}
+	errorMap := &ErrorMap{}
 	var logAxes [2][]float64
-	for k, maxDistance := range [2]float64{math.Log(7), math.Log(1e4)} {
-		for _, v := range best.family.grid[k] {
-			if math.Abs(v-best.location[k]) < maxDistance {
-				logAxes[k] = append(logAxes[k], v)
+	for axis, maxDistance := range [2]float64{math.Log(7), math.Log(1e4)} {
+		for _, logLambda := range best.family.grid[axis] {
+			if math.Abs(logLambda-best.location[axis]) < maxDistance {
+				logAxes[axis] = append(logAxes[axis], logLambda)
 			}
 		}
-		if len(logAxes[k]) < 2 {
+		if len(logAxes[axis]) < 2 {
 			return nil
 		}
 	}
-	for _, u := range logAxes[0] {
-		m.Scale = append(m.Scale, best.family.reportedScale(roundToThreeDigits(math.Exp(u))))
+	for _, logScale := range logAxes[0] {
+		errorMap.Scale = append(errorMap.Scale, best.family.reportedScale(roundToThreeDigits(math.Exp(logScale))))
 	}
-	for _, v := range logAxes[1] {
-		m.Lambda = append(m.Lambda, roundToThreeDigits(math.Exp(v)))
+	for _, logLambda := range logAxes[1] {
+		errorMap.Lambda = append(errorMap.Lambda, roundToThreeDigits(math.Exp(logLambda)))
 		row := make([]float64, len(logAxes[0]))
-		for j, u := range logAxes[0] {
-			row[j] = math.Exp(s.model(best.level, best.family).mean([2]float64{u, v}))
+		for j, logScale := range logAxes[0] {
+			row[j] = math.Exp(s.model(best.level, best.family).mean([2]float64{logScale, logLambda}))
 		}
-		m.Error = append(m.Error, row)
+		errorMap.Error = append(errorMap.Error, row)
 	}
-	if m.Scale[0] > m.Scale[1] { // γ decreases as the scale grows
-		slices.Reverse(m.Scale)
-		for _, row := range m.Error {
+	if errorMap.Scale[0] > errorMap.Scale[1] { // γ decreases as the scale grows
+		slices.Reverse(errorMap.Scale)
+		for _, row := range errorMap.Error {
 			slices.Reverse(row)
 		}
 	}
-	return m
+	return errorMap
 }
 
 // reportedScale returns the scale in the unit of reports: the length scale, or γ of a polynomial.
 func (f *family) reportedScale(scale float64) float64 {
 	k := f.kernel(scale)
-	if p, ok := k.(kernel.Polynomial); ok {
-		return p.Gamma
+	if polynomial, ok := k.(kernel.Polynomial); ok {
+		return polynomial.Gamma
 	}
 	return k.(kernel.Scaled).Scale()
 }
 
-// choosePoint returns the smoothest of the points of a level that tie with the one of smallest modeled error, or nil if
-// no point has a loss. Points without length scales are smoothest, then the kernels in the order of defaultKernels,
-// then larger λ, and then larger scales.
+// choosePoint returns the smoothest of the points of a level that tie with the point of smallest modeled error, or nil
+// if no point has a loss. Points without length scales or a matrix count as the smoothest; among them the order is that
+// of defaultKernels, then larger λ come first, and then larger scales.
 func (s *search) choosePoint(level int) *point {
 	best, lowest := s.bestPoint(level)
 	if best == nil {
@@ -284,27 +286,29 @@ func (s *search) describe(p *point) Point {
 		scale = 1 // the points are stretched
 	}
 	spec := p.family.spec(scale)
-	r := Point{
+	described := Point{
 		Kernel: spec.Name, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree, Params: spec.Params,
 		Lambda: p.lambda(), Level: p.level,
 	}
-	stage.SetUnknown(&r)
+	stage.SetUnknown(&described)
 	if spec.Gamma == 0 {
-		r.Sigma = p.scale()
+		described.Sigma = p.scale()
 	}
-	for _, v := range p.family.shape {
+	for _, value := range p.family.shape {
 		if len(p.family.shape) > s.data.train.Dim() {
-			r.Matrix = append(r.Matrix, outward.Rounded(v/r.Sigma, 7))
+			described.Matrix = append(described.Matrix, outward.Rounded(value/described.Sigma, 7))
 		} else {
-			r.Lengths = append(r.Lengths, outward.Rounded(r.Sigma*v, 6)) // exact: two factors of three digits
+			// Six digits are exact for the product of two numbers of three digits.
+			described.Lengths = append(described.Lengths, outward.Rounded(described.Sigma*value, 6))
 		}
 	}
 	if p.loss == nil {
-		return r
+		return described
 	}
-	v, lo, hi := p.loss.Error()
-	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.seconds
-	_, _, offset := p.loss.compared()
-	r.ModeledError = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location)) - offset)
-	return r
+	value, lo, hi := p.loss.errorInterval()
+	described.Error, described.Lo, described.Hi = stage.Number(value), stage.Number(lo), stage.Number(hi)
+	described.Seconds = p.loss.seconds
+	_, _, offset := p.loss.comparedLosses()
+	described.ModeledError = stage.Number(math.Exp(s.model(p.level, p.family).mean(p.location)) - offset)
+	return described
 }

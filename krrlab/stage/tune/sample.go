@@ -21,19 +21,20 @@ import (
 	"github.com/krrlab/lab/krrlab/model/leaveout"
 )
 
-// sample is a subsample of the rows. It stores the distances or inner products of all pairs of rows, from which it
-// forms K for every kernel and σ. The first m of its n rows are fitted; the others are only predicted.
+// sample is a subsample of n rows. It stores the distances or inner products of all pairs of rows, from which it forms
+// K for every kernel and σ. Its first m rows are fitted; the others, the judging rows, are only predicted. If m = n,
+// the loss of a fit is the leave-one-out error.
 type sample struct {
-	x              points.Points
-	unscaled       points.Points                 // x before setShape; nil: x
-	shape          []float64                     // shape of the distance, as for stretch; nil: all features have one length scale
+	x              points.Points                 // points of the rows, stretched by shape
+	unscaled       points.Points                 // points before setShape; nil: x
+	shape          []float64                     // shape of the distance, as for stretch; nil: one length scale
 	y              *mat.Dense                    // coded targets, n×t
-	judgment       scoring                       // metric and weights of the judging rows, or of all rows if none
+	judgment       scoring                       // metric, and weights of the judging rows, or of all rows without them
 	sqrtWeights    []float64                     // √w_i of the fitted rows, and 1 for judging rows; nil: all ones
 	tables         map[kernel.Argument][]float64 // lower triangles, n×m, of ‖x−z‖₂², ‖x−z‖₁ or xᵀz
 	k              *mat.Dense                    // n×m, lower triangle
 	formedKernel   kernel.Kernel                 // kernel of k; nil: k is not valid
-	groups         *datasets.Grouping            // rows to be left out together
+	groups         *datasets.Grouping            // rows that are left out together
 	centersTargets bool                          // the fit subtracts the mean of its targets
 	fittedRows     int                           // number m of fitted rows; 0: all rows, judged by leave-one-out
 }
@@ -44,55 +45,56 @@ func (s *sample) dims() (n, m int) {
 	return n, cmp.Or(s.fittedRows, n)
 }
 
-// tile is the number of rows and columns of a block of a table.
+// tile is the number of rows and columns of a block of a table. Its points fit into a cache.
 const tile = 256
 
 // table returns the distances or inner products that the kernel is a function of, for all pairs of rows. Points that
 // are far from zero compared with their spread are first shifted by their mean, to avoid cancellation in
 // ‖a‖²+‖b‖²−2aᵀb.
 func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) {
-	argument, form := kernel.ArgumentOf(k), squaredDistances
+	argument, fill := kernel.ArgumentOf(k), squaredDistances
 	switch argument {
 	case kernel.L1Distance:
-		form = points.L1Dist64
+		fill = points.L1Dist64
 	case kernel.InnerProduct:
-		form = points.Inner64
+		fill = points.Inner64
 	}
-	if t := s.tables[argument]; t != nil {
-		return t, nil
+	if table := s.tables[argument]; table != nil {
+		return table, nil
 	}
 	x := kernel.NewPlacement(k, s.x).Panel.X
 	n, m := s.dims()
-	t := make([]float64, n*m)
+	table := make([]float64, n*m)
 	work := make([]points.Workspace, accel.Threads())
-	err := accel.ForEach(ctx, (n+tile-1)/tile, func(worker, b int) {
-		i0, i1 := b*tile, min((b+1)*tile, n)
+	err := accel.ForEach(ctx, (n+tile-1)/tile, func(worker, block int) {
+		i0, i1 := block*tile, min((block+1)*tile, n)
 		for j0 := 0; j0 < min(i1, m); j0 += tile {
-			form(t[i0*m+j0:], m, x.Slice(i0, i1), x.Slice(j0, min(j0+tile, m)), &work[worker])
+			fill(table[i0*m+j0:], m, x.Slice(i0, i1), x.Slice(j0, min(j0+tile, m)), &work[worker])
 		}
 	})
 	if err == nil {
-		s.tables[argument] = t
+		s.tables[argument] = table
 	}
-	return t, err
+	return table, err
 }
 
-// squaredDistances computes ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb. If that cancels for any pair, it computes all distances from
-// differences instead, because points may be close together and far from zero. Products of bytes are exact, and sparse
-// points are not close together far from zero, so that neither is checked.
-func squaredDistances(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
-	points.Inner64(dst, ld, a, b, w)
-	_, trusted := points.ExactProductUnit(a, b)
-	if _, sparse := a.(*points.CSR); sparse {
-		trusted = true
+// squaredDistances sets dst, whose rows are ld apart, to ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb for all rows of a and b. If digits
+// cancel for any pair, it computes all distances from differences instead, because points may be close together and far
+// from zero. It does not check products of bytes, which are exact, and sparse points, which are not close together far
+// from zero.
+func squaredDistances(dst []float64, ld int, a, b points.Points, workspace *points.Workspace) {
+	points.Inner64(dst, ld, a, b, workspace)
+	_, isAccurate := points.ExactProductUnit(a, b)
+	if _, isSparse := a.(*points.CSR); isSparse {
+		isAccurate = true
 	}
-	na, nb := points.SqNorms(a), points.SqNorms(b)
-	for i, u := range na {
-		row := dst[i*ld : i*ld+len(nb)]
-		for j, v := range nb {
-			row[j] = max(0, u+v-2*row[j])
-			if !trusted && row[j] < cancellationShare*(u+v) {
-				points.SqDist64(dst, ld, a, b, w)
+	normsA, normsB := points.SqNorms(a), points.SqNorms(b)
+	for i, normA := range normsA {
+		row := dst[i*ld : i*ld+len(normsB)]
+		for j, normB := range normsB {
+			row[j] = max(0, normA+normB-2*row[j])
+			if !isAccurate && row[j] < cancellationShare*(normA+normB) {
+				points.SqDist64(dst, ld, a, b, workspace)
 				return
 			}
 		}
@@ -103,12 +105,13 @@ func squaredDistances(dst []float64, ld int, a, b points.Points, w *points.Works
 // loss of six digits; a larger one is more accurate and computes more distances from differences.
 const cancellationShare = 1e-6
 
-// formKernel forms the lower triangle of K for the kernel.
+// formKernel forms the lower triangle of K, with rows and columns scaled by sqrtWeights, for the kernel k, unless it is
+// formed already.
 func (s *sample) formKernel(ctx context.Context, k kernel.Kernel) error {
 	if reflect.DeepEqual(s.formedKernel, k) {
 		return nil
 	}
-	t, err := s.table(ctx, k)
+	table, err := s.table(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -120,7 +123,7 @@ func (s *sample) formKernel(ctx context.Context, k kernel.Kernel) error {
 	profiler := k.(interface{ Profile(dst, s []float64) })
 	err = accel.ForEach(ctx, n, func(_, i int) {
 		row := s.k.RawRowView(i)[:min(i+1, m)]
-		profiler.Profile(row, t[i*m:i*m+len(row)])
+		profiler.Profile(row, table[i*m:i*m+len(row)])
 		for j := range row {
 			if s.sqrtWeights != nil {
 				row[j] *= s.sqrtWeights[i] * s.sqrtWeights[j]
@@ -133,7 +136,7 @@ func (s *sample) formKernel(ctx context.Context, k kernel.Kernel) error {
 	return err
 }
 
-// meanDiagonal returns the mean of K's diagonal, the unit of the grid of λ.
+// meanDiagonal returns the mean of the diagonal of K, the unit of the grid of λ.
 func (s *sample) meanDiagonal(ctx context.Context, k kernel.Kernel) (float64, error) {
 	if kernel.Bounded01(k) && s.sqrtWeights == nil {
 		return 1, nil
@@ -153,28 +156,29 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*lo
 	if s.fittedRows > 0 {
 		return s.predictionLoss(ctx, lambda)
 	}
-	return s.leaveOut(ctx, lambda, s.groups.FirstRow)
+	return s.leaveOneOutLoss(ctx, lambda, s.groups.FirstRow)
 }
 
-// leaveOut returns the leave-one-out loss, with the rows of each group left out together. firstOfGroup is the first row
-// of the group of each row.
-func (s *sample) leaveOut(ctx context.Context, lambda float64, firstOfGroup []int) (*loss, error) {
-	options := &leaveout.Problem{Classification: s.judgment.classes(), ComputeResiduals: true,
+// leaveOneOutLoss returns the leave-one-out loss, with the rows of each group left out together. firstOfGroup[i] is the
+// first row of the group of row i.
+func (s *sample) leaveOneOutLoss(ctx context.Context, lambda float64, firstOfGroup []int) (*loss, error) {
+	options := &leaveout.Problem{Classification: s.judgment.hasClasses(), ComputeResiduals: true,
 		SubtractsMean: s.centersTargets}
 	options.FirstEqual, options.Groups = s.groups.SplitByKind(firstOfGroup)
-	for _, f := range s.sqrtWeights {
-		options.Weights = append(options.Weights, f*f)
+	for _, sqrtWeight := range s.sqrtWeights {
+		options.Weights = append(options.Weights, sqrtWeight*sqrtWeight)
 	}
 	scores, err := leaveout.Dense(ctx, s.k, points.ScaleRows(s.sqrtWeights, s.y), []float64{lambda}, options)
 	if err != nil {
 		return nil, err
 	}
-	j := s.judgment
-	j.groups = firstOfGroup
-	return j.loss(s.y, scores[0].Residuals), nil
+	judgment := s.judgment
+	judgment.groups = firstOfGroup
+	return judgment.loss(s.y, scores[0].Residuals), nil
 }
 
-// predictionLoss returns the loss of the judging rows, predicted from the fitted rows.
+// predictionLoss returns the loss of the judging rows, predicted from the fitted rows. It returns errNoLoss if K+λI is
+// not positive definite in float64.
 func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, error) {
 	n, t := s.y.Dims()
 	m := s.fittedRows
@@ -199,21 +203,22 @@ func (s *sample) predictionLoss(ctx context.Context, lambda float64) (*loss, err
 	if !accel.Dpotrf(m, a, m) {
 		return nil, errNoLoss
 	}
-	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, tri, c.RawMatrix())
-	blas64.Trsm(blas.Left, blas.Trans, 1, tri, c.RawMatrix()) // c ← A⁻¹y
-	var e mat.Dense
-	e.Mul(s.k.Slice(m, n, 0, m), c)
+	factor := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, factor, c.RawMatrix())
+	blas64.Trsm(blas.Left, blas.Trans, 1, factor, c.RawMatrix()) // c ← A⁻¹y
+	var residuals mat.Dense
+	residuals.Mul(s.k.Slice(m, n, 0, m), c)
 	y := s.y.Slice(m, n, 0, t).(*mat.Dense)
-	e.Apply(func(i, j int, v float64) float64 { return y.At(i, j) - mean[j] - v }, &e)
-	if sum := mat.Sum(&e); math.IsNaN(sum) || math.IsInf(sum, 0) {
+	residuals.Apply(func(i, j int, v float64) float64 { return y.At(i, j) - mean[j] - v }, &residuals)
+	if sum := mat.Sum(&residuals); math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil, errors.New("the predictions have a number that is not finite")
 	}
-	return s.judgment.loss(y, &e), nil
+	return s.judgment.loss(y, &residuals), nil
 }
 
-// appendJudging appends judging rows: they are not fitted, and the loss is that of their predictions, by j.
-func (s *sample) appendJudging(x points.Points, y *mat.Dense, j scoring) {
+// appendJudging appends judging rows with the points x and the coded targets y. From then on, the loss of the sample is
+// that of the predictions of these rows according to judgment.
+func (s *sample) appendJudging(x points.Points, y *mat.Dense, judgment scoring) {
 	n, d := s.x.Dims()
 	m, t := y.Dims()
 	stackedX := points.NewDense(n+m, d, nil)
@@ -221,17 +226,17 @@ func (s *sample) appendJudging(x points.Points, y *mat.Dense, j scoring) {
 	points.RowsTo(x, stackedX.Data[n*d:], d)
 	stackedY := mat.NewDense(n+m, t, nil)
 	stackedY.Stack(s.y, y)
-	s.x, s.y, s.fittedRows, s.judgment = stackedX, stackedY, n, j
+	s.x, s.y, s.fittedRows, s.judgment = stackedX, stackedY, n, judgment
 	if s.sqrtWeights != nil {
 		s.sqrtWeights = append(s.sqrtWeights, slices.Repeat([]float64{1}, m)...)
 	}
 }
 
-// typicalScale returns the center of the grid of a family's scale: the median distance of rows, or for a polynomial the
-// median of ‖x‖².
-func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
-	k := f.kernel(1)
-	t, err := s.table(ctx, k)
+// typicalScale returns the center of the grid of a family's scale: the median distance of rows, or the median of ‖x‖²
+// for a kernel of inner products. It returns an error if the scale is not between 1e-100 and 1e100.
+func (s *sample) typicalScale(ctx context.Context, family *family) (float64, error) {
+	k := family.kernel(1)
+	table, err := s.table(ctx, k)
 	if err != nil {
 		return 0, err
 	}
@@ -239,10 +244,10 @@ func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 	var values []float64
 	for i := range min(m, 1000) { // half a million pairs are enough for a median
 		if kernel.ArgumentOf(k) == kernel.InnerProduct {
-			values = append(values, t[i*m+i])
+			values = append(values, table[i*m+i])
 			continue
 		}
-		values = append(values, t[i*m:i*m+i]...)
+		values = append(values, table[i*m:i*m+i]...)
 	}
 	scale := kernel.PositiveMedian(values)
 	if _, ok := k.(kernel.Radial); ok {
@@ -258,7 +263,8 @@ func (s *sample) typicalScale(ctx context.Context, f *family) (float64, error) {
 	return scale, nil
 }
 
-// setShape stretches the points by shape; nil restores them. It frees the matrices of the previous shape.
+// setShape stretches the points by shape, or restores the original points if shape is nil. It frees the matrices of the
+// previous shape.
 func (s *sample) setShape(shape []float64) {
 	if slices.Equal(shape, s.shape) {
 		return
@@ -277,55 +283,56 @@ func (s *sample) setShape(shape []float64) {
 // few classes. A larger number chooses better for rare classes and takes longer.
 const minClassRows = 50
 
-// addRareClasses returns the first count rows in random order, followed by rows of classes of which these have fewer
-// than minClassRows. Added rows are at most half of count. If there are any, it sets s.classFactors to the ratio of a
-// class's share of all rows to its share of the sample, so that the weighted losses are estimates of those of a random
-// sample.
+// addRareClasses returns the first count rows in random order, followed by further rows of the classes of which the
+// first rows have fewer than minClassRows. It adds at most count/2 rows. If it adds any, it sets s.classFactors, for
+// each class, to the ratio of its share of all rows to its share of the sample, so that the weighted losses are
+// estimates of those of a random sample.
 func (s *search) addRareClasses(count int) []int {
-	rows, class := s.order[:count:count], s.data.train.Class
-	if class == nil {
+	rows, classes := s.order[:count:count], s.data.train.Class
+	if classes == nil {
 		return rows
 	}
-	sampled, total := make([]float64, len(s.data.train.Labels)), make([]float64, len(s.data.train.Labels))
-	quota := float64(min(minClassRows, count/(2*len(total))))
+	sampledCounts, totalCounts := make([]float64, len(s.data.train.Labels)), make([]float64, len(s.data.train.Labels))
+	quota := float64(min(minClassRows, count/(2*len(totalCounts))))
 	for k, i := range s.order {
-		c := class[i]
-		if total[c]++; k < count {
-			sampled[c]++
-		} else if sampled[c] < quota {
-			sampled[c]++
+		class := classes[i]
+		if totalCounts[class]++; k < count {
+			sampledCounts[class]++
+		} else if sampledCounts[class] < quota {
+			sampledCounts[class]++
 			rows = append(rows, i)
 		}
 	}
 	if len(rows) > count {
-		s.classFactors = make([]float64, len(total))
-		for c := range total {
-			s.classFactors[c] = total[c] * float64(count) / (float64(len(class)) * max(1, sampled[c]))
+		s.classFactors = make([]float64, len(totalCounts))
+		for class := range totalCounts {
+			s.classFactors[class] = totalCounts[class] * float64(count) /
+				(float64(len(classes)) * max(1, sampledCounts[class]))
 		}
 	}
 	return rows
 }
 
-// trainingSample returns a sample of some training rows.
+// trainingSample returns a sample of the training rows with the given indices.
 func (s *search) trainingSample(rows []int) *sample {
-	set := s.data.train.Subset(rows)
+	subset := s.data.train.Subset(rows)
 	if s.classFactors != nil {
 		weights := make([]float64, len(rows))
-		for p, c := range set.Class {
-			weights[p] = s.classFactors[c] * set.Weight(p)
+		for p, class := range subset.Class {
+			weights[p] = s.classFactors[class] * subset.Weight(p)
 		}
-		set.Weights = weights
+		subset.Weights = weights
 	}
-	sample := &sample{x: set.X, y: rowsOf(s.data.y, rows), judgment: s.data.judgment, groups: set.Grouping(nil),
+	sample := &sample{x: subset.X, y: rowsOf(s.data.y, rows), judgment: s.data.judgment, groups: subset.Grouping(nil),
 		centersTargets: s.data.centersTargets, tables: map[kernel.Argument][]float64{}}
-	sample.judgment.weights = set.Weights
-	for _, w := range set.FitWeights() {
-		sample.sqrtWeights = append(sample.sqrtWeights, math.Sqrt(w))
+	sample.judgment.weights = subset.Weights
+	for _, weight := range subset.FitWeights() {
+		sample.sqrtWeights = append(sample.sqrtWeights, math.Sqrt(weight))
 	}
 	return sample
 }
 
-// rowsOf returns some rows of y.
+// rowsOf returns the rows of y with the given indices.
 func rowsOf(y *mat.Dense, rows []int) *mat.Dense {
 	_, t := y.Dims()
 	selected := mat.NewDense(len(rows), t, nil)
@@ -335,7 +342,8 @@ func rowsOf(y *mat.Dense, rows []int) *mat.Dense {
 	return selected
 }
 
-// newSample returns a sample of some training rows, followed by the validation rows, if any.
+// newSample returns a sample of the training rows with the given indices, and of the validation rows as judging rows,
+// if there are any.
 func (s *search) newSample(rows []int) *sample {
 	sample := s.trainingSample(rows)
 	if s.data.validation != nil {

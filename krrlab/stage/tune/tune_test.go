@@ -28,71 +28,74 @@ func newProblem(t *testing.T, set *datasets.Dataset) *problem {
 	return &problem{train: set, y: y, seed: 1, judgment: *defaultScoring(set.Class != nil)}
 }
 
-// fitResiduals fits the rows trainRows with their weights and returns the residuals of the rows testRows, computed with
-// plain dense algebra.
-func fitResiduals(t *testing.T, d *problem, k kernel.Kernel, lambda float64, trainRows, testRows []int) *mat.Dense {
+// fitResiduals fits the rows trainRows of the data with their weights, and returns the residuals of the rows testRows,
+// computed by dense linear algebra.
+func fitResiduals(t *testing.T, data *problem, k kernel.Kernel, lambda float64, trainRows, testRows []int) *mat.Dense {
 	t.Helper()
 	row := func(i int) []float64 {
-		x := make([]float64, d.train.Dim())
-		d.train.X.RowTo(x, i)
+		x := make([]float64, data.train.Dim())
+		data.train.X.RowTo(x, i)
 		return x
 	}
-	_, cols := d.y.Dims()
-	a, y := mat.NewDense(len(trainRows), len(trainRows), nil), mat.NewDense(len(trainRows), cols, nil)
-	b, e := mat.NewDense(len(testRows), len(trainRows), nil), mat.NewDense(len(testRows), cols, nil)
+	_, columns := data.y.Dims()
+	trainMatrix, y := mat.NewDense(len(trainRows), len(trainRows), nil), mat.NewDense(len(trainRows), columns, nil)
+	testMatrix, residuals := mat.NewDense(len(testRows), len(trainRows), nil), mat.NewDense(len(testRows), columns, nil)
 	for p, i := range trainRows {
 		for q, j := range trainRows {
-			a.Set(p, q, k.Eval(row(i), row(j)))
+			trainMatrix.Set(p, q, k.Eval(row(i), row(j)))
 		}
-		a.Set(p, p, a.At(p, p)+lambda/d.train.Weight(i))
-		y.SetRow(p, d.y.RawRowView(i))
+		trainMatrix.Set(p, p, trainMatrix.At(p, p)+lambda/data.train.Weight(i))
+		y.SetRow(p, data.y.RawRowView(i))
 		for q, j := range testRows {
-			b.Set(q, p, k.Eval(row(j), row(i)))
+			testMatrix.Set(q, p, k.Eval(row(j), row(i)))
 		}
 	}
 	var c, f mat.Dense
-	testkit.OK(t, c.Solve(a, y))
-	f.Mul(b, &c)
+	testkit.OK(t, c.Solve(trainMatrix, y))
+	f.Mul(testMatrix, &c)
 	for q, j := range testRows {
-		for col := range cols {
-			e.Set(q, col, d.y.At(j, col)-f.At(q, col))
+		for column := range columns {
+			residuals.Set(q, column, data.y.At(j, column)-f.At(q, column))
 		}
 	}
-	return e
+	return residuals
 }
 
 // looResiduals returns the leave-one-out residuals by one fit for each row.
-func looResiduals(t *testing.T, d *problem, k kernel.Kernel, lambda float64) *mat.Dense {
+func looResiduals(t *testing.T, data *problem, k kernel.Kernel, lambda float64) *mat.Dense {
 	t.Helper()
-	n, cols := d.y.Dims()
-	e, rows := mat.NewDense(n, cols, nil), upTo(n)
+	n, columns := data.y.Dims()
+	residuals, rows := mat.NewDense(n, columns, nil), upTo(n)
 	for i := range n {
-		e.SetRow(i, fitResiduals(t, d, k, lambda, slices.Concat(rows[:i], rows[i+1:]), rows[i:i+1]).RawRowView(0))
+		residuals.SetRow(i, fitResiduals(t, data, k, lambda, slices.Concat(rows[:i], rows[i+1:]),
+			rows[i:i+1]).RawRowView(0))
 	}
-	return e
+	return residuals
 }
 
-// TestSeriesLevel checks that the losses by a Fourier series are those of leave-one-out by dense factors, also with
-// length scales. The series evaluates no kernel without a series, and one with too many modes is an error.
-func TestSeriesLevel(t *testing.T) {
+// TestSeriesEvaluator checks that the losses by a Fourier series equal those of leave-one-out by dense factors, also
+// with length scales. The evaluator cannot evaluate a kernel without a series, and a series with too many modes is an
+// error.
+func TestSeriesEvaluator(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 2, 0.1, 1)
-	d := newProblem(t, set)
-	p := &stage.Problem{Header: stage.Header{N: n, D: 2, T: 1}, X: set.X, Y: d.y, Train: set, Comm: comm.OrAlone(nil)}
-	o := Options{}.withDefaults()
-	if o.seriesEvaluator(p, d.y, d.judgment) != nil {
+	data := newProblem(t, set)
+	stageProblem := &stage.Problem{Header: stage.Header{N: n, D: 2, T: 1}, X: set.X, Y: data.y, Train: set,
+		Comm: comm.OrAlone(nil)}
+	options := Options{}.withDefaults()
+	if options.seriesEvaluator(stageProblem, data.y, data.judgment) != nil {
 		t.Error("a series is used for few rows")
 	}
-	p.N = seriesRows
-	e := o.seriesEvaluator(p, d.y, d.judgment)
-	families := testkit.Must(o.families())
-	if !e.canEvaluate(families[0]) || e.canEvaluate(families[3]) {
-		t.Errorf("the series suits the kernel %s: %t; %s: %t", families[0].name, e.canEvaluate(families[0]),
-			families[3].name, e.canEvaluate(families[3]))
+	stageProblem.N = seriesRows
+	evaluator := options.seriesEvaluator(stageProblem, data.y, data.judgment)
+	families := testkit.Must(options.families())
+	if !evaluator.canEvaluate(families[0]) || evaluator.canEvaluate(families[3]) {
+		t.Errorf("the series suits the kernel %s: %t; %s: %t", families[0].name, evaluator.canEvaluate(families[0]),
+			families[3].name, evaluator.canEvaluate(families[3]))
 	}
-	sample := (&search{data: d}).newSample(upTo(n))
+	sample := (&search{data: data}).newSample(upTo(n))
 	for _, shape := range [][]float64{nil, {0.5, 2}} {
-		got := testkit.Must(e.loss(t.Context(), shape, kernel.Gaussian{Sigma: 0.9}, 0.1))
+		got := testkit.Must(evaluator.loss(t.Context(), shape, kernel.Gaussian{Sigma: 0.9}, 0.1))
 		sample.setShape(shape)
 		want := testkit.Must(sample.loss(t.Context(), kernel.Gaussian{Sigma: 0.9}, 0.1))
 		for i, v := range want.rows {
@@ -101,15 +104,17 @@ func TestSeriesLevel(t *testing.T) {
 			}
 		}
 	}
-	testkit.Fails(t, testkit.ErrOf(e.loss(t.Context(), nil, kernel.Gaussian{Sigma: 1e-4}, 0.1)), "the kernel is narrow")
+	testkit.Fails(t, testkit.ErrOf(evaluator.loss(t.Context(), nil, kernel.Gaussian{Sigma: 1e-4}, 0.1)),
+		"the kernel is narrow")
 }
 
-// TestSeriesLevelOrHoldout checks that a last level that evaluates only the Gaussian is used for a smooth signal. For a
-// random walk, for which the Laplacian is better, the other evaluator replaces it, and the Laplacian is chosen.
+// TestSeriesLevelOrHoldout checks that a last level that evaluates only the Gaussian kernel is used for a smooth
+// signal. For a random walk, for which the Laplacian kernel is better, the alternative evaluator is used, and the
+// Laplacian kernel is chosen.
 func TestSeriesLevelOrHoldout(t *testing.T) {
 	const n = 300
 	for seed := uint64(1); seed <= 3; seed++ {
-		for _, c := range []struct{ signal, level, kernel string }{
+		for _, test := range []struct{ signal, level, kernel string }{
 			{"smooth", "series", "gaussian"}, {"random walk", "held out", "laplacian"},
 		} {
 			set := datasets.SyntheticRegression(n, 1, 0.1, seed)
@@ -117,25 +122,26 @@ func TestSeriesLevelOrHoldout(t *testing.T) {
 			for i := range set.Target {
 				x, step := float64(i)/n, noise.NormFloat64()
 				walk += step
-				if set.X.(*points.Dense).Row(i)[0] = x; c.signal == "smooth" {
+				if set.X.(*points.Dense).Row(i)[0] = x; test.signal == "smooth" {
 					set.Target[i] = math.Sin(8*x) + 0.1*step
 				} else {
 					set.Target[i] = walk
 				}
 			}
-			d := newProblem(t, set)
-			all := (&search{data: d}).newSample(upTo(n))
+			data := newProblem(t, set)
+			sampleOfAll := (&search{data: data}).newSample(upTo(n))
 			loss := func(ctx context.Context, _ []float64, k kernel.Kernel, lambda float64) (*loss, error) {
-				return all.loss(ctx, k, lambda)
+				return sampleOfAll.loss(ctx, k, lambda)
 			}
 			full := &evaluator{name: "series", loss: loss,
 				canEvaluate: func(f *family) bool { return f.name == "gaussian" },
 				alternative: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
-			o := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
-			r := testkit.Must(searchPoints(t.Context(), d, o, full, func(stage.Event) {}))
-			if last := r.Levels[len(r.Levels)-1].Name; last != c.level || r.Best.Kernel != c.kernel {
-				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", c.signal, seed, last, r.Best.Kernel,
-					c.level, c.kernel)
+			options := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
+			result := testkit.Must(searchPoints(t.Context(), data, options, full, func(stage.Event) {}))
+			if last := result.Levels[len(result.Levels)-1].Name; last != test.level ||
+				result.Best.Kernel != test.kernel {
+				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", test.signal, seed, last,
+					result.Best.Kernel, test.level, test.kernel)
 			}
 		}
 	}
@@ -150,31 +156,31 @@ func upTo(n int) []int {
 	return rows
 }
 
-// TestLosses compares leave-one-out and validation with plain fits, for each kernel.
+// TestLosses compares the losses by leave-one-out and on validation rows with those of dense fits, for each kernel.
 func TestLosses(t *testing.T) {
 	ctx := context.Background()
 	const n = 40
 	rows := upTo(n)
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1),
 		datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
-		d := newProblem(t, set)
-		_, cols := d.y.Dims()
+		data := newProblem(t, set)
+		_, columns := data.y.Dims()
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
-			for _, valid := range []bool{false, true} {
-				residuals, y, trainRows := looResiduals(t, d, k, 0.1), d.y, rows
-				p := &problem{train: set, y: d.y, judgment: d.judgment}
-				if valid {
+			for _, withValidation := range []bool{false, true} {
+				residuals, y, trainRows := looResiduals(t, data, k, 0.1), data.y, rows
+				tuningProblem := &problem{train: set, y: data.y, judgment: data.judgment}
+				if withValidation {
 					trainRows = rows[:n-10]
-					residuals = fitResiduals(t, d, k, 0.1, trainRows, rows[n-10:])
-					y = mat.DenseCopyOf(d.y.Slice(n-10, n, 0, cols))
-					p.validation, p.validationY = set.Slice(n-10, n), y
+					residuals = fitResiduals(t, data, k, 0.1, trainRows, rows[n-10:])
+					y = mat.DenseCopyOf(data.y.Slice(n-10, n, 0, columns))
+					tuningProblem.validation, tuningProblem.validationY = set.Slice(n-10, n), y
 				}
-				got := testkit.Must((&search{data: p}).newSample(trainRows).loss(ctx, k, 0.1))
-				for i, want := range d.judgment.loss(y, residuals).rows {
+				got := testkit.Must((&search{data: tuningProblem}).newSample(trainRows).loss(ctx, k, 0.1))
+				for i, want := range data.judgment.loss(y, residuals).rows {
 					if math.Abs(want-got.rows[i]) > 1e-5*(1+want) {
 						t.Errorf("%s, %v, with validation rows: %v; the loss of row %d is %g, want %g", set.Name, k,
-							valid, i, got.rows[i], want)
+							withValidation, i, got.rows[i], want)
 						break
 					}
 				}
@@ -183,8 +189,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestDistantClusters checks that distances within clusters do not suffer from cancellation if the clusters are so far
-// apart that no shift moves all of them close to zero.
+// TestDistantClusters checks that distances within clusters do not suffer from cancellation if two clusters are so far
+// apart that no shift moves both of them close to zero.
 func TestDistantClusters(t *testing.T) {
 	const n = 60
 	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
@@ -192,12 +198,12 @@ func TestDistantClusters(t *testing.T) {
 	for i := range n {
 		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
 	}
-	d := newProblem(t, set)
+	data := newProblem(t, set)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
-		want := mat.Norm(looResiduals(t, d, k, 0.01), 2) / math.Sqrt(n)
-		l := testkit.Must((&search{data: d}).newSample(rows).loss(t.Context(), k, 0.01))
-		if v, _, _ := l.Error(); !(math.Abs(v/want-1) < 1e-9) {
-			t.Errorf("%v: error %g, want %g", k, v, want)
+		want := mat.Norm(looResiduals(t, data, k, 0.01), 2) / math.Sqrt(n)
+		loss := testkit.Must((&search{data: data}).newSample(rows).loss(t.Context(), k, 0.01))
+		if value, _, _ := loss.errorInterval(); !(math.Abs(value/want-1) < 1e-9) {
+			t.Errorf("%v: error %g, want %g", k, value, want)
 		}
 	}
 }
@@ -206,11 +212,12 @@ func TestDistantClusters(t *testing.T) {
 // by hand.
 func TestLossByHand(t *testing.T) {
 	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
-	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
-	l := defaultScoring(true).loss(y, e)
+	residuals := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
+	errorRateLoss := defaultScoring(true).loss(y, residuals)
 	// The interval is Wilson's for 1 of 4.
-	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 {
-		t.Errorf("error rate %g in [%g, %g], want 0.25 in [0.0456, 0.6994]", v, lo, hi)
+	if value, lo, hi := errorRateLoss.errorInterval(); value != 0.25 || math.Abs(lo-0.0456) > 1e-3 ||
+		math.Abs(hi-0.6994) > 1e-3 {
+		t.Errorf("error rate %g in [%g, %g], want 0.25 in [0.0456, 0.6994]", value, lo, hi)
 	}
 	three := defaultScoring(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
 		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
@@ -218,16 +225,18 @@ func TestLossByHand(t *testing.T) {
 		t.Errorf("losses of three classes %v, want 0 and 1", three.rows)
 	}
 	f1 := &scoring{metric: model.F1, positiveClass: 1} // no row is of the positive class or predicted to be
-	if v, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).Error(); v != 1 {
-		t.Errorf("1 − F1 = %g, want 1", v)
+	value, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).errorInterval()
+	if value != 1 {
+		t.Errorf("1 − F1 = %g, want 1", value)
 	}
-	r := defaultScoring(false).loss(y, e)
-	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
-		t.Errorf("RMSE %g in [%g, %g], want √(2.75/4)", v, lo, hi)
+	rmseLoss := defaultScoring(false).loss(y, residuals)
+	if value, lo, hi := rmseLoss.errorInterval(); math.Abs(value-math.Sqrt(2.75/4)) > 1e-7 ||
+		!(lo < value && value < hi) {
+		t.Errorf("RMSE %g in [%g, %g], want √(2.75/4)", value, lo, hi)
 	}
 	worse := defaultScoring(false).loss(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0})) // 1.1 times
-	if share, se := worse.relativeExcess(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
-		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
+	if share, standardError := worse.relativeExcess(rmseLoss); math.Abs(share-0.105) > 1e-6 || !(standardError > 0) {
+		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, standardError)
 	}
 }
 
@@ -237,40 +246,42 @@ func TestSearchAgainstGrid(t *testing.T) {
 	ctx := context.Background()
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1),
 		datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
-		d, o := newProblem(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
+		data, options := newProblem(t, set), Options{Kernels: []string{"gaussian"}, Points: 200}
 		var events int
-		var loss float64
-		r := testkit.Must(searchPoints(ctx, d, o, nil, func(e stage.Event) {
+		var lastLoss float64
+		result := testkit.Must(searchPoints(ctx, data, options, nil, func(event stage.Event) {
 			events++
-			loss = e.Loss
-			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 ||
-				!strings.Contains(e.Detail, "best of") {
-				t.Errorf("event %+v", e)
+			lastLoss = event.Loss
+			if !(event.Loss > 0) || event.Done < 0 || event.Done > event.Total || event.Remaining < 0 ||
+				!strings.Contains(event.Detail, "best of") {
+				t.Errorf("event %+v", event)
 			}
 		}))
-		if set.Target != nil && !slices.ContainsFunc(r.Points,
-			func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
-			t.Errorf("the last event says %g, which is the error of no point", loss)
+		if set.Target != nil && !slices.ContainsFunc(result.Points,
+			func(p Point) bool { return math.Abs(lastLoss-float64(p.Error)) < 1e-6*lastLoss }) {
+			t.Errorf("the last event says %g, which is the error of no point", lastLoss)
 		}
-		if events != len(r.Points) || !(float64(r.ExpectedGain) < 0.002) {
-			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.ExpectedGain)
+		if events != len(result.Points) || !(float64(result.ExpectedGain) < 0.002) {
+			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(result.Points),
+				result.ExpectedGain)
 		}
-		s := &search{opt: o.withDefaults(), data: d}
-		if s.families = testkit.Must(s.opt.families()); s.prepare(ctx, nil) != nil {
+		search := &search{options: options.withDefaults(), data: data}
+		if search.families = testkit.Must(search.options.families()); search.prepare(ctx, nil) != nil {
 			t.Fatal("the grid of the search cannot be made")
 		}
-		f, best := s.families[0], math.Inf(1)
-		for i := 0; i < len(f.grid[0]); i += 2 {
-			for j := 0; j < len(f.grid[1]); j += 2 {
-				p := &point{family: f, location: gridPoint{f.grid[0][i], f.grid[1][j]}}
-				if l, err := s.levels[len(s.levels)-1].loss(ctx, nil, f.kernel(p.scale()), p.lambda()); err == nil {
-					v, _, _ := l.Error()
-					best = min(best, v)
+		gaussian, best := search.families[0], math.Inf(1)
+		for i := 0; i < len(gaussian.grid[0]); i += 2 {
+			for j := 0; j < len(gaussian.grid[1]); j += 2 {
+				p := &point{family: gaussian, location: gridPoint{gaussian.grid[0][i], gaussian.grid[1][j]}}
+				if gridLoss, err := search.levels[len(search.levels)-1].loss(ctx, nil, gaussian.kernel(p.scale()),
+					p.lambda()); err == nil {
+					gridError, _, _ := gridLoss.errorInterval()
+					best = min(best, gridError)
 				}
 			}
 		}
-		if !(float64(r.Best.Error) < 1.05*best) && !(float64(r.Best.Lo) <= best) {
-			t.Errorf("%s: the choice is %+v, while the smallest error on the grid is %g", set.Name, r.Best, best)
+		if !(float64(result.Best.Error) < 1.05*best) && !(float64(result.Best.Lo) <= best) {
+			t.Errorf("%s: the choice is %+v, while the smallest error on the grid is %g", set.Name, result.Best, best)
 		}
 	}
 }
@@ -278,44 +289,45 @@ func TestSearchAgainstGrid(t *testing.T) {
 // TestFixedParameters checks that the search does not vary parameters that the options set.
 func TestFixedParameters(t *testing.T) {
 	ctx := context.Background()
-	d := newProblem(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
-	r := testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567}, nil,
+	data := newProblem(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
+	result := testkit.Must(searchPoints(ctx, data, Options{Kernels: []string{"laplacian", "gaussian"},
+		Sigma: 0.71234567}, nil,
 		nil))
-	for _, p := range r.Points {
+	for _, p := range result.Points {
 		testkit.Equal(t, p.Sigma, 0.71234567)
 	}
-	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial degree=3 coef0=0.5"},
+	result = testkit.Must(searchPoints(ctx, data, Options{Kernels: []string{"polynomial degree=3 coef0=0.5"},
 		Lambda: 0.051234567}, nil, nil))
-	for _, p := range r.Points {
+	for _, p := range result.Points {
 		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
 			t.Errorf("%+v", p)
 		}
 	}
-	if flags := r.Best.flags(); !strings.Contains(flags, "--kernel 'polynomial gamma=") ||
+	if flags := result.Best.flags(); !strings.Contains(flags, "--kernel 'polynomial gamma=") ||
 		!strings.HasSuffix(flags, "coef0=0.5 degree=3' --lambda 0.051234567") {
 		t.Error(flags)
 	}
-	r = testkit.Must(searchPoints(ctx, d, Options{Kernels: []string{"polynomial degree=2 gamma=0.12345678"}},
+	result = testkit.Must(searchPoints(ctx, data, Options{Kernels: []string{"polynomial degree=2 gamma=0.12345678"}},
 		nil, nil))
-	testkit.Equal(t, r.Best.Gamma, 0.12345678)
+	testkit.Equal(t, result.Best.Gamma, 0.12345678)
 }
 
-// TestSmoothestOfTies checks that the largest λ is chosen if λ does not matter, although the search does not evaluate
-// it by itself, and that it is not chosen if λ matters.
+// TestSmoothestOfTies checks that the largest λ is chosen if λ does not change the loss, although the expected
+// improvement alone does not lead the search there, and that it is not chosen if λ changes the loss.
 func TestSmoothestOfTies(t *testing.T) {
-	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	data := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
 		lastLevel := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
 		) (*loss, error) {
-			l := &loss{rows: make([]float64, 50)}
-			for i := range l.rows {
-				l.rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
+			rowLosses := &loss{rows: make([]float64, 50)}
+			for i := range rowLosses.rows {
+				rowLosses.rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
 			}
-			return l, nil
+			return rowLosses, nil
 		}}
-		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.withDefaults(), data: d,
+		s := &search{options: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.withDefaults(), data: data,
 			start: time.Now()}
-		s.families = testkit.Must(s.opt.families())
+		s.families = testkit.Must(s.options.families())
 		testkit.OK(t, s.prepare(t.Context(), lastLevel))
 		s.levels = s.levels[len(s.levels)-1:]
 		s.levels[0].maxPoints = 4 // the search ends after its first points
@@ -335,78 +347,81 @@ func TestBestAtEndOfGrid(t *testing.T) {
 	for i := range set.Target {
 		set.Target[i] = math.Sin(set.Target[i])
 	}
-	for want, o := range map[string]Options{
+	for want, options := range map[string]Options{
 		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
 		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
 	} {
-		r := testkit.Must(searchPoints(t.Context(), newProblem(t, set), o, nil, nil))
-		for _, text := range []string{r.String(), r.Short()} {
+		result := testkit.Must(searchPoints(t.Context(), newProblem(t, set), options, nil, nil))
+		for _, text := range []string{result.String(), result.Short()} {
 			// Both reports note the end of the grid, unless λ is fixed.
 			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
 				t.Errorf("want a note only if λ is not fixed, with %q, in:\n%s", want, text)
 			}
 		}
 	}
-	f := &family{name: "polynomial", base: kernel.Polynomial{Gamma: 1, Degree: 2},
+	polynomial := &family{name: "polynomial", base: kernel.Polynomial{Gamma: 1, Degree: 2},
 		grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
-	for want, x := range map[string]gridPoint{"γ = 1 is the largest that is searched": {0, 0},
+	for want, location := range map[string]gridPoint{"γ = 1 is the largest that is searched": {0, 0},
 		"γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
-		testkit.Equal(t, (&point{family: f, location: x}).edge(), want, x)
+		testkit.Equal(t, (&point{family: polynomial, location: location}).edge(), want, location)
 	}
 }
 
 // TestLastLevelDecides checks that the search of a large problem begins on a subsample, and that the last level, whose
 // loss is smallest for σ = 0.9, decides.
 func TestLastLevelDecides(t *testing.T) {
-	d := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	data := newProblem(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
 	full := &evaluator{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64,
 	) (*loss, error) {
 		calls++
-		l := &loss{rows: make([]float64, 50)}
-		for i := range l.rows {
-			l.rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1 // σ = 0.9 is best
+		rowLosses := &loss{rows: make([]float64, 50)}
+		for i := range rowLosses.rows {
+			// σ = 0.9 is best.
+			rowLosses.rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1
 		}
-		return l, nil
+		return rowLosses, nil
 	}}
-	r := testkit.Must(searchPoints(context.Background(), d,
+	result := testkit.Must(searchPoints(context.Background(), data,
 		Options{Kernels: []string{"gaussian"}, Rows: 200, Lambda: 0.1}, full, nil))
-	last := r.Levels[len(r.Levels)-1]
-	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 ||
+	last := result.Levels[len(result.Levels)-1]
+	if last.Name != "made up" || last.Rows != 900 || calls != last.Points ||
+		result.Best.Level != len(result.Levels)-1 ||
 		calls > maxLaterPoints/2 {
-		t.Errorf("%d calls of the last level; the levels are %+v, the choice %+v", calls, r.Levels, r.Best)
+		t.Errorf("%d calls of the last level; the levels are %+v, the choice %+v", calls, result.Levels, result.Best)
 	}
-	first := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Level == r.Best.Level })]
-	if math.Abs(math.Log(r.Best.Sigma/0.9)) > math.Abs(math.Log(first.Sigma/0.9)) {
-		t.Errorf("the last level goes from σ = %g to %g, away from 0.9", first.Sigma, r.Best.Sigma)
+	first := result.Points[slices.IndexFunc(result.Points, func(p Point) bool { return p.Level == result.Best.Level })]
+	if math.Abs(math.Log(result.Best.Sigma/0.9)) > math.Abs(math.Log(first.Sigma/0.9)) {
+		t.Errorf("the last level goes from σ = %g to %g, away from 0.9", first.Sigma, result.Best.Sigma)
 	}
 }
 
-// TestRepeatedRows checks that copies of a judged row do not reveal its answer: the error stays above the noise, and
-// random labels are not predicted better than by chance.
+// TestRepeatedRows checks that copies of a row do not reveal its target when the row is judged: the error stays above
+// the noise, and random labels are not predicted better than by chance.
 func TestRepeatedRows(t *testing.T) {
-	g := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for _, times := range []int{2, 3} {
 		distinct := datasets.SyntheticRegression(240/times, 2, 0, 1)
 		coin := datasets.Dataset{Name: "coin", Task: datasets.Classification, X: distinct.X, Labels: []string{"a", "b"}}
 		for i := range distinct.Target {
-			distinct.Target[i] = 7 + g.NormFloat64()
-			coin.Class = append(coin.Class, g.IntN(2))
+			distinct.Target[i] = 7 + random.NormFloat64()
+			coin.Class = append(coin.Class, random.IntN(2))
 		}
 		rows := make([]int, 0, 240)
 		for range times {
-			rows = append(rows, g.Perm(240/times)...)
+			rows = append(rows, random.Perm(240/times)...)
 		}
 		for name, set := range map[string]*datasets.Dataset{"noise": distinct.Subset(rows).Center(),
 			"coin": coin.Subset(rows)} {
-			d := newProblem(t, set)
-			d.centersTargets = set.Mean != nil
-			r := testkit.Must(searchPoints(t.Context(), d, Options{Distance: "auto"}, nil, nil))
+			data := newProblem(t, set)
+			data.centersTargets = set.Mean != nil
+			result := testkit.Must(searchPoints(t.Context(), data, Options{Distance: "auto"}, nil, nil))
 			// Noise has the standard deviation 1, and a coin is guessed wrongly half of the time.
-			if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least ||
-				r.Repeats.Grouped != 240-240/times || !strings.Contains(r.String(), "are copies and stay together") ||
-				!strings.Contains(r.Short(), "are copies and stay together") {
-				t.Errorf("%s, %d times: %v", name, times, r)
+			if minError := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(result.Best.Error) < minError ||
+				result.Repeats.Grouped != 240-240/times || !strings.Contains(result.String(),
+				"are copies and stay together") ||
+				!strings.Contains(result.Short(), "are copies and stay together") {
+				t.Errorf("%s, %d times: %v", name, times, result)
 			}
 		}
 	}
@@ -418,7 +433,7 @@ func TestRepeatedRows(t *testing.T) {
 
 // TestInvalidOptions checks that each invalid option is refused by an error with its name or value.
 func TestInvalidOptions(t *testing.T) {
-	for want, o := range map[string]Options{
+	for want, options := range map[string]Options{
 		"coef0":  {Kernels: []string{"polynomial coef0=-1"}},
 		"sigma":  {Sigma: 1e200},
 		"+Inf":   {Kernels: []string{"polynomial gamma=1e-310"}},
@@ -429,55 +444,61 @@ func TestInvalidOptions(t *testing.T) {
 		"1e100":  {Lambda: 1e308},
 		"Rows":   {Rows: -1},
 	} {
-		testkit.Fails(t, o.check(), want)
+		testkit.Fails(t, options.check(), want)
 	}
 	testkit.OK(t, (&Options{}).check())
 }
 
-// TestReport checks the note on a smoother choice among tied points, and the figure of a search.
+// TestReport checks that the report notes the choice of a smoother point among tied points, and checks the figure.
 func TestReport(t *testing.T) {
-	d := newProblem(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
-	r := testkit.Must(searchPoints(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}}, nil,
+	data := newProblem(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
+	result := testkit.Must(searchPoints(context.Background(), data,
+		Options{Kernels: []string{"gaussian", "matern32"}}, nil,
 		nil))
-	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.flags()
-	smallest := r.bestPerKernel()[0].ModeledError
-	for _, c := range []struct {
+	result.Dataset, result.Task, result.N, result.Command = "blobs", "classification", 120,
+		"krrlab fit"+result.Best.flags()
+	smallest := result.bestPerKernel()[0].ModeledError
+	for _, test := range []struct {
 		modeledError stage.Number
 		hasNote      bool
 	}{{smallest, false}, {2 * smallest, true}} {
-		smoother := *r
-		smoother.Best.ModeledError, smoother.Scaling = c.modeledError, "standard"
-		if s := smoother.String(); strings.Contains(s, "the smoothest of those not told apart") != c.hasNote ||
-			!strings.Contains(s, ", scaled: standard\n") {
-			t.Errorf("modeled error %g, the smallest is %g; want a note: %v\n%s", c.modeledError, smallest, c.hasNote,
-				s)
+		smoother := *result
+		smoother.Best.ModeledError, smoother.Scaling = test.modeledError, "standard"
+		if text := smoother.String(); strings.Contains(text, "the smoothest of those not told apart") != test.hasNote ||
+			!strings.Contains(text, ", scaled: standard\n") {
+			t.Errorf("modeled error %g, the smallest is %g; want a note: %v\n%s", test.modeledError, smallest,
+				test.hasNote,
+				text)
 		}
 	}
-	f := r.Plot()
-	if err := f.Validate(); err != nil || len(f.Panels) != 2 || f.Panels[0].Map == nil || len(f.Panels[0].Marks) != 1 {
-		t.Errorf("error %v; want two panels, the first a map with one mark: %v", err, f)
+	figure := result.Plot()
+	if err := figure.Validate(); err != nil || len(figure.Panels) != 2 || figure.Panels[0].Map == nil ||
+		len(figure.Panels[0].Marks) != 1 {
+		t.Errorf("error %v; want two panels, the first a map with one mark: %v", err, figure)
 	}
 }
 
-// TestFewRows checks the levels of small problems. With a few hundred rows half of them come first, and then all rows
-// get some points, whatever the expected improvement. With fewer than 200 rows there is one level.
-func TestFewRows(t *testing.T) {
-	for _, c := range []struct {
-		n    int
-		rows []int
+// TestLevelsOfFewRows checks the levels of small problems. With a few hundred rows, the first level has half of the
+// rows, and the second level, with all rows, evaluates some points whatever the expected improvement. With fewer than
+// 200 rows there is one level.
+func TestLevelsOfFewRows(t *testing.T) {
+	for _, test := range []struct {
+		n        int
+		wantRows []int // number of rows of each level
 	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
-		r := testkit.Must(searchPoints(context.Background(), newProblem(t, datasets.SyntheticRegression(c.n, 3, 0.1,
+		result := testkit.Must(searchPoints(context.Background(), newProblem(t, datasets.SyntheticRegression(test.n,
+			3, 0.1,
 			1)),
 			Options{}, nil, nil))
 		var rows []int
-		var work float64
-		for _, l := range r.Levels {
-			rows = append(rows, l.Rows)
-			work += float64(l.Points) * math.Pow(float64(l.Rows)/float64(c.n), 3)
+		var work float64 // in units of one point on all rows
+		for _, level := range result.Levels {
+			rows = append(rows, level.Rows)
+			work += float64(level.Points) * math.Pow(float64(level.Rows)/float64(test.n), 3)
 		}
-		last := r.Levels[len(r.Levels)-1].Points
-		if !slices.Equal(rows, c.rows) || len(rows) > 1 && (last < 8000/c.n || work > 45) {
-			t.Errorf("%d rows: levels of %v, %d points on the last, work %.3g", c.n, rows, last, work)
+		last := result.Levels[len(result.Levels)-1].Points
+		if !slices.Equal(rows, test.wantRows) || len(rows) > 1 && (last < 8000/test.n || work > 45) {
+			t.Errorf("%d rows: levels of %v, %d points on the last, work %.3g", test.n, rows, last, work)
 		}
 	}
 }
