@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// ut returns rows i0, …, i0+m-1 and columns c0, …, c0+k-1 of Uᵀ.
-func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
+// uTransBlock returns rows i0, …, i0+m-1 and columns c0, …, c0+k-1 of Uᵀ.
+func (w *Woodbury) uTransBlock(i0, m, c0, k int) blas64.General {
 	return blas64.General{Rows: m, Cols: k, Stride: w.s, Data: w.uT[i0*w.s+c0:]}
 }
 
@@ -21,7 +21,7 @@ func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
 // used instead of Z.
 func (w *Woodbury) timesZ(a *application, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
 	if w.uT != nil {
-		a.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
+		a.mul(y, r, w.uTransBlock(i0, r.Cols, c0, y.Cols), 0)
 		return
 	}
 	for c := range y.Rows {
@@ -40,7 +40,7 @@ func (w *Woodbury) timesZTrans(a *application, y, v blas64.General, i0 int) {
 	for c0, beta := 0, 0.0; c0 < w.s; c0, beta = c0+colBlock, 1 {
 		k := min(colBlock, w.s-c0)
 		block := blas64.General{Rows: v.Rows, Cols: k, Stride: v.Stride, Data: v.Data[c0:]}
-		a.mulTrans(y, block, w.ut(i0, y.Cols, c0, k), beta)
+		a.mulTrans(y, block, w.uTransBlock(i0, y.Cols, c0, k), beta)
 	}
 }
 

@@ -162,6 +162,8 @@ func (m *TensorSketchMap) row(x points.Points, i int, w *Workspace) []float64 {
 // countSketch sets y to C_t x̂_i, padded with zeros:
 //
 //	y_{h_t(j)} += g_t(j)·√γ·x_ij for j < d,  y_{h_t(d)} += g_t(d)·√c.
+//
+// For dense points, the call with t = 0 reads point i into w.x64, and the calls with t > 0 reuse it.
 func (m *TensorSketchMap) countSketch(y []float64, t int, x points.Points, i int, w *Workspace) {
 	clear(y)
 	root, table := math.Sqrt(m.kernel.Gamma), m.table[t]

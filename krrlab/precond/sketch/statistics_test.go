@@ -36,7 +36,7 @@ func TestSRHTScale(t *testing.T) {
 			a := matrixOf(t, sampleOperator(t, sketch.SRHT{}, m, s, rng.New(1).Sub("draw", draw)))
 			for i := range a {
 				for j := range a[i] {
-					a[i][j] *= scale * math.Sqrt(s) // f·P·H·D
+					a[i][j] *= scale * math.Sqrt(s) // now scale·P·H·D
 				}
 			}
 			return a
@@ -45,7 +45,7 @@ func TestSRHTScale(t *testing.T) {
 	if mean, deviation := worstEntry(t, draws, m, scaled(1/math.Sqrt(s))); deviation > allowedErrors {
 		t.Errorf("s^(−1/2)PHD: %v, %.1f standard errors off", mean, deviation)
 	}
-	// H/√m is orthonormal
+	// The matrix H/√M is orthonormal.
 	if mean, deviation := worstEntry(t, draws, m,
 		scaled(math.Sqrt(m/float64(s))/math.Sqrt(m))); deviation > allowedErrors {
 		t.Errorf("√(M/s)·P·(H/√M)·D: %v, %.1f standard errors off", mean, deviation)
