@@ -22,8 +22,8 @@ func TestWorkOfExactResidual(t *testing.T) {
 		residual              ResidualPolicy
 		exactWork, refineWork float64 // the limits Policy.ExactWork and Policy.RefineWork
 
-		usesExact, refinesByExact, mayRecompute bool    // expected results of the methods of these names
-		storageError                            float64 // expected StorageErrorBound, in units of λ
+		wantUsesExact, wantRefinesByExact, wantMayRecompute bool    // expected results of the methods of these names
+		wantStorageError                                    float64 // expected StorageErrorBound, in units of λ
 	}{
 		{AutoResidual, work, work, true, true, true, 20e-3},
 		{AutoResidual, work - 1, work, false, true, true, 20e-3},
@@ -34,12 +34,12 @@ func TestWorkOfExactResidual(t *testing.T) {
 		s := newSystem(func(s *System) { s.Tol, s.Residual = 1e-3, test.residual })
 		s.Policy.ExactWork, s.Policy.RefineWork = test.exactWork, test.refineWork
 		got := [3]bool{s.UsesExactResidual(nil), s.refinesByExact(nil), s.MayRecompute()}
-		testkit.Equal(t, got, [3]bool{test.usesExact, test.refinesByExact, test.mayRecompute}, test)
-		testkit.Near(t, s.StorageErrorBound()/s.Lambda, test.storageError, 1e-12, test)
+		testkit.Equal(t, got, [3]bool{test.wantUsesExact, test.wantRefinesByExact, test.wantMayRecompute}, test)
+		testkit.Near(t, s.StorageErrorBound()/s.Lambda, test.wantStorageError, 1e-12, test)
 		// For a user-defined kernel the limit is RefineWork in both cases.
 		s.Kernel, s.Policy.ExactWork, s.Policy.EvalWork = kernel.Func{F: s.Kernel.Eval}, -1, 3
 		s.Policy.RefineWork += 3 * numPoints * numPoints
-		if s.UsesExactResidual(nil) != test.mayRecompute || s.MayRecompute() != test.mayRecompute ||
+		if s.UsesExactResidual(nil) != test.wantMayRecompute || s.MayRecompute() != test.wantMayRecompute ||
 			s.PreferredError() != 1e-300 {
 			t.Errorf("%+v with a user-defined kernel: exact residuals %t, may recompute %t, preferred error %g", test,
 				s.UsesExactResidual(nil), s.MayRecompute(), s.PreferredError())

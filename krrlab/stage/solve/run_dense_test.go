@@ -117,11 +117,11 @@ func TestRun(t *testing.T) {
 	stored32 := func(s *System) { s.Residual, s.Storage = StoredResidual, gram.Float32 }
 	fixed16 := func(s *System) { s.Policy.ExactWork, s.Storage = -1, gram.Fixed16 }
 	for name, test := range map[string]struct {
-		change      func(*System)
-		status      pcg.Status
-		kind        string // expected ResidualKind
-		sampledRows int    // expected number of rows of K that are checked in float64
-		criterion   string // criterion that the answer meets
+		change          func(*System)
+		wantStatus      pcg.Status
+		wantKind        string // ResidualKind
+		wantSampledRows int    // number of rows of K that are checked in float64
+		wantCriterion   string // criterion that the answer meets
 	}{
 		"pcg": {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
 		"cg":  {func(s *System) { s.Solver = CG }, pcg.Converged, ResidualInStored64, 0, "residual"},
@@ -186,11 +186,11 @@ func TestRun(t *testing.T) {
 				t.Errorf("the last event is %v, the last row of the history %+v", lastEvent, lastRow)
 			}
 			s.checkClaims(t, sol, c)
-			if sol.Status != test.status || sol.ResidualKind != test.kind || sol.SampledRows != test.sampledRows ||
-				sol.Criterion != test.criterion {
+			if sol.Status != test.wantStatus || sol.ResidualKind != test.wantKind ||
+				sol.SampledRows != test.wantSampledRows || sol.Criterion != test.wantCriterion {
 				t.Errorf("%v, %s, %d rows, %q met, want %v, %s, %d, %q; true residuals %v, storage %v", sol.Status,
-					sol.ResidualKind, sol.SampledRows, sol.Criterion, test.status, test.kind, test.sampledRows,
-					test.criterion,
+					sol.ResidualKind, sol.SampledRows, sol.Criterion, test.wantStatus, test.wantKind,
+					test.wantSampledRows, test.wantCriterion,
 					sol.ColumnTrueResiduals, sol.ColumnStorageResiduals)
 			}
 		})

@@ -15,18 +15,18 @@ import (
 func TestMajorization(t *testing.T) {
 	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
 	for _, test := range []struct {
-		sum                float64
-		majorant, minorant []float64
+		sum                        float64
+		wantMajorant, wantMinorant []float64
 	}{
 		{4, []float64{3, 1, 0}, []float64{1.5, 1.5, 1}}, {1, []float64{1, 0, 0}, []float64{1, 0, 0}},
 		{6, []float64{3, 2, 1}, []float64{3, 2, 1}},
 		{1.5, []float64{1.5, 0, 0}, []float64{1, 0.25, 0.25}}, {5.5, []float64{3, 2, 0.5}, []float64{2.5, 2, 1}},
 	} {
 		gotMajorant, gotMinorant := majorant(test.sum, lo, hi), minorant(test.sum, lo, hi)
-		if !floats.EqualApprox(gotMajorant, test.majorant, 1e-12) ||
-			!floats.EqualApprox(gotMinorant, test.minorant, 1e-12) {
-			t.Errorf("sum %g: %v and %v, want %v and %v", test.sum, gotMajorant, gotMinorant, test.majorant,
-				test.minorant)
+		if !floats.EqualApprox(gotMajorant, test.wantMajorant, 1e-12) ||
+			!floats.EqualApprox(gotMinorant, test.wantMinorant, 1e-12) {
+			t.Errorf("sum %g: %v and %v, want %v and %v", test.sum, gotMajorant, gotMinorant, test.wantMajorant,
+				test.wantMinorant)
 		}
 	}
 	lo, hi = eigenvalueBoxes(4, 12, []float64{1, 5, -0.5}, eigenvalueDistance{Below: 2, Above: 1})
