@@ -35,12 +35,12 @@ func TestDistanceObjective(t *testing.T) {
 		"two classes":   toClasses(twoRelevantFeatures(n, d, bowl), 0),
 		"three classes": toClasses(twoRelevantFeatures(n, d, bowl), -0.7, 0.4),
 		"weights":       &weighted, "weights of classes": &weightedClasses} {
-		single, sampleOfAll := newProblem(t, set), (&search{data: newProblem(t, set)}).trainingSample(upTo(n))
+		data, sampleOfAll := newProblem(t, set), (&search{data: newProblem(t, set)}).trainingSample(upTo(n))
 		x := centeredDense(set.X)
 		for _, k := range []kernel.Differentiable{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 1},
 			kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 			for _, isMatrix := range []bool{true, false} {
-				objective := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, single.y),
+				objective := &distanceObjective{x: x, y: points.ScaleRows(sampleOfAll.sqrtWeights, data.y),
 					sqrtWeights: sampleOfAll.sqrtWeights, k: k, freeLambda: true,
 					isMatrix: isMatrix, priorPrecision: 0.01, priorMean: []float64{0, 0.1, 0.2, 0}}
 				theta := []float64{-0.3, 0.4, 0.9, math.Log(0.2)}
@@ -51,9 +51,9 @@ func TestDistanceObjective(t *testing.T) {
 				checkGradient(t, objective, theta, name)
 				stretched := &problem{train: &datasets.Dataset{X: stretch(x, objective.shape(theta)),
 					Weights: set.Weights},
-					y: single.y}
+					y: data.y}
 				residuals := points.ScaleRows(sampleOfAll.sqrtWeights, looResiduals(t, stretched, k, 0.2))
-				want := defaultScoring(false).loss(single.y, residuals).objective()
+				want := defaultScoring(false).loss(data.y, residuals).objective()
 				for j, v := range theta[:len(theta)-1] { // the prior, ½·priorPrecision·(θ_j − priorMean_j)²
 					want += 0.005 * (v - objective.priorMean[j]) * (v - objective.priorMean[j])
 				}

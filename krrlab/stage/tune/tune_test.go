@@ -38,24 +38,24 @@ func fitResiduals(t *testing.T, data *problem, k kernel.Kernel, lambda float64, 
 		return x
 	}
 	_, columns := data.y.Dims()
-	trainMatrix, y := mat.NewDense(len(trainRows), len(trainRows), nil), mat.NewDense(len(trainRows), columns, nil)
-	testMatrix, residuals := mat.NewDense(len(testRows), len(trainRows), nil), mat.NewDense(len(testRows), columns, nil)
+	trainK, y := mat.NewDense(len(trainRows), len(trainRows), nil), mat.NewDense(len(trainRows), columns, nil)
+	testK, residuals := mat.NewDense(len(testRows), len(trainRows), nil), mat.NewDense(len(testRows), columns, nil)
 	for p, i := range trainRows {
 		for q, j := range trainRows {
-			trainMatrix.Set(p, q, k.Eval(row(i), row(j)))
+			trainK.Set(p, q, k.Eval(row(i), row(j)))
 		}
-		trainMatrix.Set(p, p, trainMatrix.At(p, p)+lambda/data.train.Weight(i))
+		trainK.Set(p, p, trainK.At(p, p)+lambda/data.train.Weight(i))
 		y.SetRow(p, data.y.RawRowView(i))
 		for q, j := range testRows {
-			testMatrix.Set(q, p, k.Eval(row(j), row(i)))
+			testK.Set(q, p, k.Eval(row(j), row(i)))
 		}
 	}
-	var c, f mat.Dense
-	testkit.OK(t, c.Solve(trainMatrix, y))
-	f.Mul(testMatrix, &c)
+	var c, predictions mat.Dense
+	testkit.OK(t, c.Solve(trainK, y))
+	predictions.Mul(testK, &c)
 	for q, j := range testRows {
 		for column := range columns {
-			residuals.Set(q, column, data.y.At(j, column)-f.At(q, column))
+			residuals.Set(q, column, data.y.At(j, column)-predictions.At(q, column))
 		}
 	}
 	return residuals
@@ -114,7 +114,7 @@ func TestSeriesEvaluator(t *testing.T) {
 func TestSeriesLevelOrHoldout(t *testing.T) {
 	const n = 300
 	for seed := uint64(1); seed <= 3; seed++ {
-		for _, test := range []struct{ signal, level, kernel string }{
+		for _, test := range []struct{ signal, wantLevel, wantKernel string }{
 			{"smooth", "series", "gaussian"}, {"random walk", "held out", "laplacian"},
 		} {
 			set := datasets.SyntheticRegression(n, 1, 0.1, seed)
@@ -138,10 +138,10 @@ func TestSeriesLevelOrHoldout(t *testing.T) {
 				alternative: func() (*evaluator, error) { return &evaluator{name: "held out", loss: loss}, nil }}
 			options := Options{Kernels: []string{"gaussian", "laplacian"}, Rows: 120, Points: 40, Distance: "sigma"}
 			result := testkit.Must(searchPoints(t.Context(), data, options, full, func(stage.Event) {}))
-			if last := result.Levels[len(result.Levels)-1].Name; last != test.level ||
-				result.Best.Kernel != test.kernel {
+			if last := result.Levels[len(result.Levels)-1].Name; last != test.wantLevel ||
+				result.Best.Kernel != test.wantKernel {
 				t.Errorf("%s, seed %d: last level %q, chosen %s; want %q, %s", test.signal, seed, last,
-					result.Best.Kernel, test.level, test.kernel)
+					result.Best.Kernel, test.wantLevel, test.wantKernel)
 			}
 		}
 	}
