@@ -19,45 +19,46 @@ func TestAmounts(t *testing.T) {
 		return text
 	}
 	for _, c := range []struct {
-		cells  string // cells of the column, separated by |
-		want   string // the numbers that are read
-		refuse string // part of the error if the column is refused
+		cells   string // cells of the column, separated by |
+		want    string // the numbers that are read
+		wantErr string // part of the error if the column is refused
 	}{
 		{cells: "(3.00)|7|(.5)", want: "[-3 7 -0.5]"},
 		{cells: "(1,234.50)|1,000.00|( 12 )", want: "[-1234.5 1000 -12]"},
 		{cells: "1.234,50|(1.234.567)|-2", want: "[1234.5 -1.234567e+06 -2]"},
 		{cells: "(0)|1|2", want: "[0 1 2]"},
-		{cells: "(3)|x|5", refuse: `line 3, column 2: cost: "x" is not a number`},
-		{cells: "(3)|(1,234)|5", refuse: "a negative amount in parentheses, a decimal comma or a separator of thousands?"},
-		{cells: "(3)|($3)|5", refuse: "a negative amount in parentheses, a unit?"},
-		{cells: "1,000.00|2|3", refuse: "separators of thousands? write 1000.00"},
-		{cells: "(-3)|1|2", refuse: `"(-3)" is not a number`},
-		{cells: "(1e999)|1|2", refuse: "is not a number"},
+		{cells: "(3)|x|5", wantErr: `line 3, column 2: cost: "x" is not a number`},
+		{cells: "(3)|(1,234)|5",
+			wantErr: "a negative amount in parentheses, a decimal comma or a separator of thousands?"},
+		{cells: "(3)|($3)|5", wantErr: "a negative amount in parentheses, a unit?"},
+		{cells: "1,000.00|2|3", wantErr: "separators of thousands? write 1000.00"},
+		{cells: "(-3)|1|2", wantErr: `"(-3)" is not a number`},
+		{cells: "(1e999)|1|2", wantErr: "is not a number"},
 	} {
 		cells := strings.Split(c.cells, "|")
-		o := ReadOptions{Task: "regression", Separator: ";", Target: "0", Header: "yes"}
-		d, err := Read(strings.NewReader(table("y;cost", cells)), "f", &o)
-		o.Target = "cost"
-		target, errTarget := Read(strings.NewReader(table("a;cost", cells)), "f", &o)
-		if c.refuse != "" {
-			fails(t, err, c.refuse)
-			if errTarget == nil {
+		options := ReadOptions{Task: "regression", Separator: ";", Target: "0", Header: "yes"}
+		d, err := Read(strings.NewReader(table("y;cost", cells)), "f", &options)
+		options.Target = "cost"
+		asTarget, targetErr := Read(strings.NewReader(table("a;cost", cells)), "f", &options)
+		if c.wantErr != "" {
+			wantError(t, err, c.wantErr)
+			if targetErr == nil {
 				t.Errorf("%s: the target is read", c.cells)
 			}
 			continue
 		}
-		if err != nil || errTarget != nil {
-			t.Errorf("%s: as a feature %v, as the target %v", c.cells, err, errTarget)
+		if err != nil || targetErr != nil {
+			t.Errorf("%s: as a feature %v, as the target %v", c.cells, err, targetErr)
 			continue
 		}
 		var got []float64
-		for _, row := range dense(d.X) {
+		for _, row := range denseRows(d.X) {
 			got = append(got, row[0])
 		}
-		if fmt.Sprint(got) != c.want || fmt.Sprint(target.Target) != c.want {
-			t.Errorf("%s: %v, target %v, want %s", c.cells, got, target.Target, c.want)
+		if fmt.Sprint(got) != c.want || fmt.Sprint(asTarget.Target) != c.want {
+			t.Errorf("%s: %v, target %v, want %s", c.cells, got, asTarget.Target, c.want)
 		}
-		contains(t, d.ReadReport.String(), `"cost": amounts in parentheses, in `)
-		contains(t, target.ReadReport.String(), "target: amounts in parentheses, in ")
+		checkContains(t, d.ReadReport.String(), `"cost": amounts in parentheses, in `)
+		checkContains(t, asTarget.ReadReport.String(), "target: amounts in parentheses, in ")
 	}
 }

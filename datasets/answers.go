@@ -32,8 +32,8 @@ type answers struct {
 
 // addRow appends the answer of a row, which stands in the given line. It returns an error if the memory budget is
 // exceeded.
-func (a *answers) addRow(s *Source, text string, line int) error {
-	size := intGrowth
+func (a *answers) addRow(source *Source, text string, line int) error {
+	size := intGrowth // bytes of memory that the row needs
 	k, ok := a.codeOf[text]
 	if !ok {
 		k, text = len(a.texts), strings.Clone(text)
@@ -47,23 +47,23 @@ func (a *answers) addRow(s *Source, text string, line int) error {
 		}
 	}
 	a.codes = append(a.codes, k)
-	return s.reserve(size, len(a.codes)-1)
+	return source.reserve(size, len(a.codes)-1)
 }
 
 // errorAt returns an error about text k, with its line.
-func (a *answers) errorAt(s *Source, k int, format string, args ...any) error {
-	return s.Fault(a.lines[k], 0, "target: "+format, args...)
+func (a *answers) errorAt(source *Source, k int, format string, args ...any) error {
+	return source.Fault(a.lines[k], 0, "target: "+format, args...)
 }
 
-// setAnswers interprets the answers as classes or as numbers, sets Task and the fields that belong to it, and returns
-// an error at the first answer that does not suit the task. task is auto, classification or regression.
-func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
-	if err := a.checkLabelSets(s, task); err != nil {
+// setAnswers interprets the answers as classes or as numbers, and sets Task and the answers of d. task is "auto",
+// "classification" or "regression". It returns an error at the first answer that does not suit the task.
+func (d *Dataset) setAnswers(source *Source, a *answers, task string) error {
+	if err := a.checkLabelSets(source, task); err != nil {
 		return err
 	}
 	if task != "classification" {
 		if n := a.replaceAmounts(); n > 0 {
-			s.report.note("target: amounts in parentheses, in %d rows, are read as negative", n)
+			source.report.note("target: amounts in parentheses, in %d rows, are read as negative", n)
 		}
 	}
 	values := make([]float64, len(a.texts))
@@ -73,9 +73,9 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 		switch {
 		case err == nil:
 		case task == "regression" || text == "":
-			return a.errorAt(s, k, "%v", err)
+			return a.errorAt(source, k, "%v", err)
 		case task == "auto" && !isWord(text):
-			return a.errorAt(s, k, "%v; if it is a label, say --task classification", err)
+			return a.errorAt(source, k, "%v; if it is a label, say --task classification", err)
 		}
 		values[k] = v
 		forms.hasWords, forms.hasNumbers = forms.hasWords || err != nil, forms.hasNumbers || err == nil
@@ -83,43 +83,47 @@ func (d *Dataset) setAnswers(s *Source, a *answers, task string) error {
 	}
 	if task == "auto" {
 		var err error
-		if task, err = a.guessTask(s, forms); err != nil {
+		if task, err = a.guessTask(source, forms); err != nil {
 			return err
 		}
 	}
 	if task == "classification" {
 		d.Task = Classification
-		d.setClasses(s.report, a)
+		d.setClasses(source.report, a)
 		return nil
 	}
 	for k, v := range values {
 		if math.Abs(v) > maxTarget {
-			return a.errorAt(s, k, "%s is too large to be squared: give the target in another unit", quote(a.texts[k]))
+			return a.errorAt(source, k, "%s is too large to be squared: give the target in another unit",
+				quote(a.texts[k]))
 		}
 	}
 	d.Task, d.Target = Regression, gather(values, a.codes)
 	return nil
 }
 
-// labelSet matches several class numbers of one row of a LIBSVM file, such as 1,3, or a number with a decimal comma.
-var labelSet = regexp.MustCompile(`^\d+(?:,\d+)+$`)
+// labelSetPattern matches several class numbers of one row of a LIBSVM file, such as 1,3, or a number with a decimal
+// comma.
+var labelSetPattern = regexp.MustCompile(`^\d+(?:,\d+)+$`)
 
-// checkLabelSets looks for labels such as 1,3 in a file whose format has no columns. With the task classification each
-// set of labels is one class, and a note says so; otherwise such a label is an error.
-func (a *answers) checkLabelSets(s *Source, task string) error {
-	if s.format.Answers == "" {
+// checkLabelSets looks for labels such as 1,3 in a file whose format has no columns (Format.Answers is set). With the
+// task classification each set of labels is one class, and a note says so; otherwise such a label is an error.
+func (a *answers) checkLabelSets(source *Source, task string) error {
+	if source.format.Answers == "" {
 		return nil
 	}
-	k := slices.IndexFunc(a.texts, labelSet.MatchString)
+	k := slices.IndexFunc(a.texts, labelSetPattern.MatchString)
 	switch {
 	case k < 0:
 		return nil
 	case task == "classification":
-		s.report.note("labels such as %s are sets of labels, and each set is taken as one class", quote(a.texts[k]))
+		source.report.note("labels such as %s are sets of labels, and each set is taken as one class",
+			quote(a.texts[k]))
 		return nil
 	}
-	return a.errorAt(s, k, "%s is a set of labels, or a number with a decimal comma: --task classification takes each "+
-		"set as one class; a number has a decimal point", quote(a.texts[k]))
+	return a.errorAt(source, k,
+		"%s is a set of labels, or a number with a decimal comma: --task classification takes each "+
+			"set as one class; a number has a decimal point", quote(a.texts[k]))
 }
 
 // answerForms describes the texts of a set of answers.
@@ -130,21 +134,21 @@ type answerForms struct {
 }
 
 // guessTask chooses the task for answers of the given forms, or returns an error if the answers suit neither task.
-func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
+func (a *answers) guessTask(source *Source, forms answerForms) (string, error) {
 	n, rows := len(a.codes), make([]int, len(a.texts)) // rows[k] is the number of rows with text k
 	for _, k := range a.codes {
 		rows[k]++
 	}
-	count := map[string]int{} // rows of each text, until there are too many texts for classes
+	rowsOf := map[string]int{} // rows of each distinct text; the count ends when there are too many texts for classes
 	for k, text := range a.texts {
-		if count[text] += rows[k]; len(count) > max(maxGuessedClasses, n/minRowsPerClass) {
+		if rowsOf[text] += rows[k]; len(rowsOf) > max(maxGuessedClasses, n/minRowsPerClass) {
 			break
 		}
 	}
-	distinct := len(count)
-	fewClasses := forms.allWhole && distinct <= maxGuessedClasses && distinct*minRowsPerClass <= n
+	distinct := len(rowsOf)
+	numbersAreClasses := forms.allWhole && distinct <= maxGuessedClasses && distinct*minRowsPerClass <= n
 	switch {
-	case !forms.hasWords && fewClasses:
+	case !forms.hasWords && numbersAreClasses:
 		return "classification", nil
 	case !forms.hasWords:
 		return "regression", nil
@@ -152,21 +156,22 @@ func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
 	if forms.hasNumbers {
 		// A word among numbers is a class if the numbers are classes themselves and the word occurs in minRowsPerClass
 		// rows, does not stand for a missing value and is not a number in a local form.
-		if i := slices.IndexFunc(a.texts, func(t string) bool {
-			return isWord(t) && (!fewClasses || isMissing(t) || count[t] < minRowsPerClass || localForm(t) != "")
+		if i := slices.IndexFunc(a.texts, func(text string) bool {
+			return isWord(text) && (!numbersAreClasses || isMissing(text) || rowsOf[text] < minRowsPerClass ||
+				localForm(text) != "")
 		}); i >= 0 {
-			return "", a.errorAt(s, i,
+			return "", a.errorAt(source, i,
 				"%s is not a number, though others are: fill in or remove it, or say --task classification%s",
 				quote(a.texts[i]), localForm(a.texts[i]))
 		}
 		return "classification", nil
 	}
-	if i := slices.IndexFunc(a.texts, func(t string) bool { return localForm(t) != "" }); i >= 0 {
-		return "", a.errorAt(s, i, "%s is not a number%s; if the answers are classes, say --task classification",
+	if i := slices.IndexFunc(a.texts, func(text string) bool { return localForm(text) != "" }); i >= 0 {
+		return "", a.errorAt(source, i, "%s is not a number%s; if the answers are classes, say --task classification",
 			quote(a.texts[i]), localForm(a.texts[i]))
 	}
 	if distinct > maxGuessedClasses && distinct*minRowsPerClass > n {
-		return "", a.errorAt(s, 0,
+		return "", a.errorAt(source, 0,
 			"%s is not a number, and the %d rows have more than %d different words, too many to be classes: say "+
 				"which column is the --target, or --task classification",
 			quote(a.texts[0]), n, distinct-1)
@@ -177,14 +182,14 @@ func (a *answers) guessTask(s *Source, forms answerForms) (string, error) {
 // TaskHint returns a one-line warning that the task, which the caller has guessed, may be wrong: a few whole numbers
 // that were taken for classes could be counts, and whole numbers that were taken for a regression could be class
 // numbers. It returns "" for fewer than three distinct answers, for words, and for a regression with other numbers or
-// with too many distinct ones. The numeric labels of a classification are assumed to be whole, as those of a guessed
-// one are.
+// with too many distinct ones. Numeric labels of a classification are assumed to be whole numbers, which they are if
+// the task was guessed.
 func (d *Dataset) TaskHint() string {
 	n, classCount := d.Len(), len(d.Labels)
 	if d.Task == Classification {
 		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, l := range d.Labels {
-			v, err := parseFinite(l)
+		for _, label := range d.Labels {
+			v, err := parseFinite(label)
 			if err != nil {
 				return ""
 			}

@@ -7,14 +7,15 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// Append returns the rows of d followed by those of tail, which may be raw or scaled as d. The scaling, the coding of
-// words, the columns and the labels are those of d. The box of coordinates (Space) is enlarged to contain the rows of
-// tail. The mean of a centered data set, the class weights of a balanced one, and groups that a rule formed are
-// computed again for all rows. Rows without weights have the weight 1.
+// Append returns the rows of d followed by the rows of tail, which may be unscaled or have the scaling of d. The
+// scaling, the coding of words, the columns and the labels are those of d. The box of coordinates (Space) is enlarged
+// to contain the rows of tail. The mean of a centered data set, the class weights of a balanced one, and groups that a
+// rule formed are computed again for all rows. Rows without weights have the weight 1.
 //
 // Append returns an error if tail has another task, dimension, scaling or number of targets, other names of targets or
-// columns, no answers or a label that d lacks. It also returns one if words or dates are coded differently or
-// coordinates are projected differently, and if groups were given (GroupBy), as their numbers differ between files.
+// columns, no answers or a label that d does not have. It also returns an error if words or dates are coded differently
+// or coordinates are projected differently, and if groups were given (GroupBy), because the numbers of given groups
+// have different meanings in different files.
 func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	if err := tail.Check(); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	out := *d
 	out.X = points.Concat(d.X, tail.X)
 	if d.Space != nil && tail.Space != nil {
-		out.Space = d.Space.extended(tail.Space)
+		out.Space = d.Space.enlarged(tail.Space)
 	}
 	out.CopiedColumns, out.UnknownWords, out.bestErrors, out.unusedHashes = nil, nil, nil, nil
 	out.Target, out.MoreTargets = slices.Concat(d.Target, tail.Target), nil
@@ -55,20 +56,20 @@ func (d *Dataset) Append(tail *Dataset) (*Dataset, error) {
 	}
 	classIn := tail.ClassIn(d.Labels)
 	out.Class = slices.Clone(d.Class)
-	for _, c := range tail.Class {
-		if classIn[c] < 0 {
+	for _, class := range tail.Class {
+		if classIn[class] < 0 {
 			return nil, fmt.Errorf("%s: the label %s is not among those of the fit, %s: fit all rows anew", tail.Name,
-				quote(tail.Labels[c]), nameList(d.Labels))
+				quote(tail.Labels[class]), nameList(d.Labels))
 		}
-		out.Class = append(out.Class, classIn[c])
+		out.Class = append(out.Class, classIn[class])
 	}
 	return out.recompute()
 }
 
-// recompute returns d with what depends on all rows, after rows were appended: the class weights of a balanced data
-// set, the mean of a centered one, and groups that a rule formed.
+// recompute returns d with the quantities that depend on all rows computed again, after rows were appended: the class
+// weights of a balanced data set, the mean of a centered one, and groups that a rule formed.
 func (d *Dataset) recompute() (*Dataset, error) {
-	if d.balanced {
+	if d.hasBalancedWeights {
 		var err error
 		if d, err = d.BalanceClasses(); err != nil {
 			return nil, err
@@ -94,12 +95,12 @@ func (d *Dataset) checkCoding(tail *Dataset) error {
 		return fmt.Errorf("%s: the coordinates of the rows to append are projected differently: read them with the "+
 			"Space of the others", tail.Name)
 	}
-	a, b := d.ColumnCodings, tail.ColumnCodings
-	for _, lists := range [][2][]ColumnCoding{{a, b}, {b, a}} {
-		for _, k := range lists[0] {
-			if !slices.ContainsFunc(lists[1], func(o ColumnCoding) bool { return k.equal(&o) }) {
+	codings, tailCodings := d.ColumnCodings, tail.ColumnCodings
+	for _, lists := range [][2][]ColumnCoding{{codings, tailCodings}, {tailCodings, codings}} {
+		for _, coding := range lists[0] {
+			if !slices.ContainsFunc(lists[1], func(other ColumnCoding) bool { return coding.equal(&other) }) {
 				return fmt.Errorf("%s: the column %s of the rows to append is coded differently: read them with the "+
-					"Categories of the others", tail.Name, quote(k.Column))
+					"Categories of the others", tail.Name, quote(coding.Column))
 			}
 		}
 	}

@@ -29,59 +29,61 @@ func TestAppend(t *testing.T) {
 	if v := scaled.X.(*points.Dense).Data; v[3] != v[0] {
 		t.Errorf("a raw row is not scaled as the others: %v", v)
 	}
-	c := &Dataset{Name: "c", Task: Classification, X: points.NewDense(2, 1, []float64{1, 2}),
+	classes := &Dataset{Name: "c", Task: Classification, X: points.NewDense(2, 1, []float64{1, 2}),
 		Class: []int{0, 1}, Labels: []string{"no", "yes"}}
-	e := &Dataset{Name: "e", Task: Classification, X: points.NewDense(2, 1, []float64{3, 4}),
+	moreClasses := &Dataset{Name: "e", Task: Classification, X: points.NewDense(2, 1, []float64{3, 4}),
 		Class: []int{0, 0}, Labels: []string{"yes", "maybe"}}
-	joined := must(must(c.BalanceClasses()).Append(e))
+	joined := must(must(classes.BalanceClasses()).Append(moreClasses))
 	if !slices.Equal(joined.Class, []int{0, 1, 1, 1}) || joined.ClassWeights[0] != 2 {
 		t.Errorf("%v, weights %v", joined.Class, joined.ClassWeights)
 	}
-	weighted := must(must(c.WeighClasses("no=0.5,yes=4")).Append(e))
+	weighted := must(must(classes.WeighClasses("no=0.5,yes=4")).Append(moreClasses))
 	if !slices.Equal(weighted.ClassWeights, []float64{0.5, 4}) {
 		t.Errorf("given weights became %v", weighted.ClassWeights)
 	}
-	if ones := must(must(c.WeighClasses("no=1")).Append(e)); !slices.Equal(ones.ClassWeights, []float64{1, 1}) {
+	if ones := must(must(classes.WeighClasses("no=1")).Append(moreClasses)); !slices.Equal(ones.ClassWeights,
+		[]float64{1, 1}) {
 		t.Errorf("given weights that balance the first rows became %v", ones.ClassWeights)
 	}
-	fails(t, errOf(c.WeighClasses("yes=1,yes=2")), `the label "yes" has two weights`)
-	fails(t, errOf(c.WeighClasses("yes")), "want none, balanced, or positive weights")
-	e.Class[1] = 1
-	fails(t, errOf(c.Append(e)), `the label "maybe" is not among those of the fit`)
+	wantError(t, errorFrom(classes.WeighClasses("yes=1,yes=2")), `the label "yes" has two weights`)
+	wantError(t, errorFrom(classes.WeighClasses("yes")), "want none, balanced, or positive weights")
+	moreClasses.Class[1] = 1
+	wantError(t, errorFrom(classes.Append(moreClasses)), `the label "maybe" is not among those of the fit`)
 	named := *more
 	named.Columns = []string{"y"}
-	fails(t, errOf(d.Append(&named)), `"y" here, "x" in the data to append to`)
-	fails(t, errOf(d.GroupBy([]int{0, 0, 1}).Append(more)), "numbers of given groups")
-	fails(t, errOf(d.Append(c)), "need answers for the same regression of 2 targets")
+	wantError(t, errorFrom(d.Append(&named)), `"y" here, "x" in the data to append to`)
+	wantError(t, errorFrom(d.GroupBy([]int{0, 0, 1}).Append(more)), "numbers of given groups")
+	wantError(t, errorFrom(d.Append(classes)), "need answers for the same regression of 2 targets")
 	swapped := *more
 	swapped.TargetNames = []string{"v", "u"}
-	fails(t, errOf(d.Append(&swapped)), `have the targets "v", "u", the others "u", "v": give both in the same order`)
+	wantError(t, errorFrom(d.Append(&swapped)),
+		`have the targets "v", "u", the others "u", "v": give both in the same order`)
 }
 
 // TestAppendCodings checks that rows whose dates or coordinates are coded differently cannot be appended, and that
 // rows that are read with the coding of the first ones can.
 func TestAppendCodings(t *testing.T) {
-	read := func(text string, o ReadOptions) *Dataset {
-		return must(Read(strings.NewReader(text), "rows", &o))
+	read := func(text string, options ReadOptions) *Dataset {
+		return must(Read(strings.NewReader(text), "rows", &options))
 	}
 	for _, c := range []struct {
-		o           ReadOptions
+		options     ReadOptions
 		first, next string
-		want        string // part of the error if the next rows are read without the coding of the first ones
+		wantErr     string // part of the error if the next file is read without the coding of the first one
 	}{
 		{ReadOptions{Target: "y", ColumnCodings: []ColumnCoding{{Column: "day", Dates: &DateCoding{}}}},
 			"day,y\n2024-01-01,1\n2024-01-09,2\n", "day,y\n2024-02-01,1\n2024-02-09,2\n", `the column "day"`},
 		{ReadOptions{Target: "y", Space: &Space{Columns: []string{"lon", "lat"}}},
 			"lon,lat,y\n8,47,1\n9,48,2\n", "lon,lat,y\n9,47,1\n9,49,2\n", "the coordinates of the rows to append are projected"},
 	} {
-		c.o.Format = "csv"
-		first, next := read(c.first, c.o), read(c.next, c.o)
-		fails(t, errOf(first.Append(next)), c.want)
+		c.options.Format = "csv"
+		first, next := read(c.first, c.options), read(c.next, c.options)
+		wantError(t, errorFrom(first.Append(next)), c.wantErr)
 		if _, err := next.Append(&Dataset{X: next.X, Target: next.Target, Columns: next.Columns}); err == nil {
-			t.Errorf("%s: rows without a coding are appended", c.want)
+			t.Errorf("%s: rows without a coding are appended", c.wantErr)
 		}
-		c.o.ColumnCodings, c.o.Space, c.o.Columns = first.ColumnCodings, first.Space, first.Columns
-		if all, err := first.Append(read(c.next, c.o)); err != nil || all.Len() != 4 {
+		c.options.ColumnCodings, c.options.Space, c.options.Columns = first.ColumnCodings, first.Space, first.Columns
+		if all, err := first.Append(read(c.next, c.options)); err != nil || all.Len() != 4 {
 			t.Errorf("%q: %v, want 4 rows", c.next, err)
 		}
 	}

@@ -33,11 +33,11 @@ func TestScaleToBytes(t *testing.T) {
 		"sparse with few nonzeros": {&points.CSR{N: 1, D: 25, Ptr: []int{0, 2}, Col: []int32{0, 24},
 			Val: []float64{1, 1}}, "none", 0},
 	} {
-		train, test := must2(Scale(c.kind, &Dataset{X: c.x}, &Dataset{X: c.x}))
+		train, test := mustPair(Scale(c.kind, &Dataset{X: c.x}, &Dataset{X: c.x}))
 		for _, d := range []*Dataset{train, test} {
-			b, ok := d.X.(*points.Bytes)
-			if ok != (c.scale != 0) || ok && math.Abs(b.Scale-c.scale) > 1e-17 {
-				t.Errorf("%s: %T, %v", name, d.X, b)
+			bytePoints, ok := d.X.(*points.Bytes)
+			if ok != (c.scale != 0) || ok && math.Abs(bytePoints.Scale-c.scale) > 1e-17 { // rounding error of 1/255
+				t.Errorf("%s: %T, %v", name, d.X, bytePoints)
 				continue
 			}
 			n, dim := c.x.Dims()
@@ -52,7 +52,7 @@ func TestScaleToBytes(t *testing.T) {
 						}
 						v *= s.Scale[j]
 					}
-					if math.Abs(got[j]-v) > 0x1p-52*math.Abs(v) {
+					if math.Abs(got[j]-v) > 0x1p-52*math.Abs(v) { // two rounding errors
 						t.Errorf("%s: (%d, %d) is %v, want %v", name, i, j, got[j], v)
 					}
 				}
@@ -69,11 +69,11 @@ func TestScaleToBytes(t *testing.T) {
 func TestScaleTestToBytes(t *testing.T) {
 	train := &Dataset{X: points.NewDense(1, 2, []float64{0.5, 1.5})}
 	for _, c := range []struct {
-		test []float64
-		ok   bool
+		test    []float64
+		isBytes bool // the test points are stored as bytes
 	}{{[]float64{1, 2}, true}, {[]float64{0.25, 1}, false}, {[]float64{-0.5, 1}, false}, {[]float64{0, 0}, true}} {
-		_, test := must2(Scale("none", train, &Dataset{X: points.NewDense(1, 2, c.test)}))
-		if b, ok := test.X.(*points.Bytes); ok != c.ok || ok && b.Scale != 0.5 {
+		_, test := mustPair(Scale("none", train, &Dataset{X: points.NewDense(1, 2, c.test)}))
+		if bytePoints, ok := test.X.(*points.Bytes); ok != c.isBytes || ok && bytePoints.Scale != 0.5 {
 			t.Errorf("%v: %T", c.test, test.X)
 		}
 	}

@@ -43,16 +43,16 @@ type bzip2Reader struct {
 	magic         uint64        // current magic number; 0 before the first one
 	level         byte          // level of the current stream, '1' to '9'
 	allCut        bool          // the last section of the file has been cut
-	blocks        *pipeline[*bzip2Block]
-	combinedSum   uint32 // checksum of the blocks of the current stream so far
-	returnedBytes int64  // bytes unpacked from all blocks so far
-	unpacked      bytes.Reader
-	fallback      io.Reader // reader of the whole file, used after a failure
+	sections      *pipeline[*bzip2Section]
+	combinedSum   uint32       // checksum of the blocks of the current stream so far
+	returnedBytes int64        // bytes unpacked from all blocks so far
+	unpacked      bytes.Reader // unpacked content of the current block that was not read yet
+	fallback      io.Reader    // reader of the whole file, used after a failure
 }
 
-// bzip2Block is a section of the file: a compressed block, or the end of a stream with the header of the next one. The
-// first section of a file is the header of the first stream, which counts as an end with the checksum 0.
-type bzip2Block struct {
+// bzip2Section is a section of the file: a compressed block, or the end of a stream with the header of the next one.
+// The first section of a file is the header of the first stream, which counts as an end with the checksum 0.
+type bzip2Section struct {
 	data             []byte
 	firstBit, endBit int    // section of data, in bits: firstBit ≤ bit < endBit
 	level            byte   // level of the stream, '1' to '9'
@@ -66,23 +66,23 @@ type bzip2Block struct {
 func newBzip2Reader(file io.ReaderAt, size int64) io.Reader {
 	z := &bzip2Reader{file: io.NewSectionReader(file, 0, size)}
 	z.r = bufio.NewReaderSize(z.file, 1<<16)
-	z.blocks = &pipeline[*bzip2Block]{produce: z.cutBlock, process: (*bzip2Block).unpack, limit: pipelineDepth}
+	z.sections = &pipeline[*bzip2Section]{produce: z.cutSection, process: (*bzip2Section).unpack, limit: pipelineDepth}
 	return z
 }
 
 // Read implements io.Reader.
 func (z *bzip2Reader) Read(p []byte) (int, error) {
 	for z.fallback == nil && z.unpacked.Len() == 0 {
-		b, err := z.blocks.get()
+		section, err := z.sections.get()
 		switch {
 		case err == io.EOF:
 			return 0, err
-		case err == nil && b.isEnd && b.sum == z.combinedSum:
+		case err == nil && section.isEnd && section.sum == z.combinedSum:
 			z.combinedSum = 0
-		case err == nil && !b.isEnd && b.err == nil:
-			z.combinedSum = (z.combinedSum<<1 | z.combinedSum>>31) ^ b.sum // the format defines the sum of a stream so
-			z.returnedBytes += int64(b.unpacked.Len())
-			z.unpacked.Reset(b.unpacked.Bytes())
+		case err == nil && !section.isEnd && section.err == nil:
+			z.combinedSum = (z.combinedSum<<1 | z.combinedSum>>31) ^ section.sum // by the definition of the format
+			z.returnedBytes += int64(section.unpacked.Len())
+			z.unpacked.Reset(section.unpacked.Bytes())
 		default:
 			z.fallback = bzip2.NewReader(io.NewSectionReader(z.file, 0, z.file.Size()))
 			if _, err := io.CopyN(io.Discard, z.fallback, z.returnedBytes); err != nil {
@@ -96,36 +96,36 @@ func (z *bzip2Reader) Read(p []byte) (int, error) {
 	return z.unpacked.Read(p)
 }
 
-// cutBlock returns the section of the file up to the next magic number: a compressed block, or the end of a stream and
-// the header of the next one.
-func (z *bzip2Reader) cutBlock() (*bzip2Block, error) {
+// cutSection returns the section of the file up to the next magic number: a compressed block, or the end of a stream
+// and the header of the next one.
+func (z *bzip2Reader) cutSection() (*bzip2Section, error) {
 	if z.allCut {
 		return nil, io.EOF
 	}
-	b := &bzip2Block{level: z.level, firstBit: z.magicBit, isEnd: z.magic != bzipBlockMagic}
-	contentBit := b.firstBit
+	section := &bzip2Section{level: z.level, firstBit: z.magicBit, isEnd: z.magic != bzipBlockMagic}
+	contentBit := section.firstBit
 	if z.magic != 0 {
 		contentBit += bzipMagicBits + bzipSumBits
 	}
-	b.endBit, z.magic = z.findMagic()
-	b.data, z.magicBit = z.buffer, b.endBit%8
-	z.buffer = bytes.Clone(b.data[b.endBit/8:])
-	if contentBit > b.endBit || !b.isEnd && z.magic == 0 {
+	section.endBit, z.magic = z.findMagic()
+	section.data, z.magicBit = z.buffer, section.endBit%8
+	z.buffer = bytes.Clone(section.data[section.endBit/8:])
+	if contentBit > section.endBit || !section.isEnd && z.magic == 0 {
 		return nil, errBzip2
 	}
-	if !b.isEnd {
-		return b, nil
+	if !section.isEnd {
+		return section, nil
 	}
-	header := b.data[(contentBit+7)/8:]
+	header := section.data[(contentBit+7)/8:]
 	header = header[:max(0, len(header)-len(z.buffer))]
 	switch z.allCut = z.magic == 0; {
-	case z.allCut && len(header) == 0 && contentBit > b.firstBit: // nothing follows the last checksum
+	case z.allCut && len(header) == 0 && contentBit > section.firstBit: // nothing follows the last checksum
 	case !z.allCut && z.magicBit == 0 && bzipStreamHeader.Match(header): // the next stream begins at a whole byte
 		z.level = header[3]
 	default:
 		return nil, errBzip2
 	}
-	return b, nil
+	return section, nil
 }
 
 // bzipStreamHeader matches the header of a stream.
@@ -145,11 +145,11 @@ func (z *bzip2Reader) findMagic() (bit int, magic uint64) {
 		}
 		recentBits = recentBits<<8 | uint64(z.buffer[i])
 		for k := 7; k >= 0; k-- {
-			for _, magic := range [2]uint64{bzipBlockMagic, bzipEndMagic} {
-				bit := 8*(i+1) - k - bzipMagicBits
-				isNew := bit > z.magicBit || z.magic == 0 && bit == 0
-				if (recentBits>>k^magic)&bzipMagicMask == 0 && isNew {
-					return bit, magic
+			for _, candidate := range [2]uint64{bzipBlockMagic, bzipEndMagic} {
+				firstBit := 8*(i+1) - k - bzipMagicBits
+				isNew := firstBit > z.magicBit || z.magic == 0 && firstBit == 0
+				if (recentBits>>k^candidate)&bzipMagicMask == 0 && isNew {
+					return firstBit, candidate
 				}
 			}
 		}
@@ -157,29 +157,29 @@ func (z *bzip2Reader) findMagic() (bit int, magic uint64) {
 	return 8 * len(z.buffer), 0
 }
 
-// unpack sets b.sum. If b is a block, it builds a complete stream from its bits, an end and the checksum, and unpacks
-// that.
-func (b *bzip2Block) unpack() {
-	stream, buffered, bufferedBits := append([]byte("BZh"), b.level), uint64(0), 0
+// unpack sets s.sum. If s is a block, it also builds a complete stream from a header, the bits of the block, an end and
+// the checksum, and unpacks this stream.
+func (s *bzip2Section) unpack() {
+	stream, buffered, bufferedBits := append([]byte("BZh"), s.level), uint64(0), 0
 	appendBits := func(v uint64, n int) { // n ≤ 48; fewer than 8 bits remain buffered
 		buffered, bufferedBits = buffered<<n|v, bufferedBits+n
 		for ; bufferedBits >= 8; bufferedBits -= 8 {
 			stream = append(stream, byte(buffered>>(bufferedBits-8)))
 		}
 	}
-	for bit := b.firstBit; bit < b.endBit; {
-		n := min(8-bit%8, b.endBit-bit)
-		appendBits(uint64(b.data[bit/8]>>(8-bit%8-n))&(1<<n-1), n)
+	for bit := s.firstBit; bit < s.endBit; {
+		n := min(8-bit%8, s.endBit-bit)
+		appendBits(uint64(s.data[bit/8]>>(8-bit%8-n))&(1<<n-1), n)
 		bit += n
 	}
 	if len(stream) >= 14 { // 4 bytes of header, 6 of magic number and 4 of checksum
-		b.sum = binary.BigEndian.Uint32(stream[10:])
+		s.sum = binary.BigEndian.Uint32(stream[10:])
 	}
-	if b.isEnd {
+	if s.isEnd {
 		return
 	}
 	appendBits(bzipEndMagic, bzipMagicBits)
-	appendBits(uint64(b.sum), bzipSumBits)
+	appendBits(uint64(s.sum), bzipSumBits)
 	appendBits(0, 7) // completes the last byte
-	_, b.err = b.unpacked.ReadFrom(bzip2.NewReader(bytes.NewReader(stream)))
+	_, s.err = s.unpacked.ReadFrom(bzip2.NewReader(bytes.NewReader(stream)))
 }

@@ -29,14 +29,15 @@ QRTxiaJJq8aOqo5+U1i96mIhRo6VNAhiRYw7tA0KoSp8u1WassSRqAbl3uuHd2X0m/YOGQljuljaUNM4
 E+O6aWVeaXirQm8zxvK0RUWLR9T4fPtjMkgJbDIs4+Cj1XQB0NFzwMTGbfM8g99XGsQ7M9HHa9lrFs4O23HaCQ321nyaAciYHuhcbi3y36UDfW9L
 kG3CpgCEeujXI+Uz7c53+YoKyTKazJ24aGAAABLAAACAACHgAQABhgBDTZRBGTxdyRThQkCoZ7Fs`
 
-// TestBzip2 checks that the parallel bzip2 reader gives the bytes and the errors of package compress/bzip2. It reads
-// a file with several blocks and streams completely, with other text after it, cut short at many places, and with one
-// changed bit, also with a mask of 10 bits, for which about every thousandth bit looks like the start of a block.
+// TestBzip2 checks that the parallel bzip2 reader gives the bytes and the errors of package compress/bzip2. The file
+// has several blocks and streams. It is read unchanged, with other text after it, cut short at many places, and with
+// one changed bit. It is also read with a mask of 10 bits, for which about every thousandth bit looks like the start of
+// a block.
 func TestBzip2(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(3)
 	file := string(must(base64.StdEncoding.DecodeString(bzip2File)))
-	checkSame := func(what, file string) {
+	checkSameAsSequential := func(what, file string) {
 		t.Helper()
 		want, wantErr := io.ReadAll(bzip2.NewReader(strings.NewReader(file)))
 		got, err := io.ReadAll(newBzip2Reader(strings.NewReader(file), int64(len(file))))
@@ -47,18 +48,18 @@ func TestBzip2(t *testing.T) {
 	for _, mask := range []uint64{bzipMagicMask, 1<<10 - 1} {
 		defer func(m uint64) { bzipMagicMask = m }(bzipMagicMask)
 		bzipMagicMask = mask
-		checkSame("whole", file)
-		checkSame("more after it", file+"BZ")
-		checkSame("text after it", file+"1,2\n3,4\n")
+		checkSameAsSequential("whole", file)
+		checkSameAsSequential("more after it", file+"BZ")
+		checkSameAsSequential("text after it", file+"1,2\n3,4\n")
 	}
 	bzipMagicMask = 1<<bzipMagicBits - 1
 	for k := 0; k < len(file); k += suite.Scale(11, 1, 1) {
-		checkSame(fmt.Sprint("cut at ", k), file[:k])
+		checkSameAsSequential(fmt.Sprint("cut at ", k), file[:k])
 		flipped := []byte(file)
 		flipped[k] ^= 1 << (k % 8)
-		checkSame(fmt.Sprint("bit of byte ", k), string(flipped))
+		checkSameAsSequential(fmt.Sprint("bit of byte ", k), string(flipped))
 	}
-	checkSame("no file", "BZh0123456789")
+	checkSameAsSequential("no file", "BZh0123456789")
 }
 
 // TestReadThreads checks that a text of many blocks gives the same rows, notes and line numbers of errors on four
@@ -66,11 +67,11 @@ func TestBzip2(t *testing.T) {
 func TestReadThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 9000
-	plain := func(i int) string { return fmt.Sprintf("%d.25,%d,%d", i, i*i%97, i%3) }
-	rows := lines(n, plain)
+	plainRow := func(i int) string { return fmt.Sprintf("%d.25,%d,%d", i, i*i%97, i%3) }
+	rows := joinLines(n, plainRow)
 	for name, c := range map[string]struct {
-		text string
-		o    ReadOptions
+		text    string
+		options ReadOptions
 	}{
 		"plain":      {text: rows},
 		"first rows": {rows + "x", ReadOptions{MaxRows: 7000}},
@@ -78,23 +79,28 @@ func TestReadThreads(t *testing.T) {
 		"ragged":     {text: rows + "\n\n1,2\n" + rows},
 		"bare quote": {text: rows + "1\"2,3,1\n" + rows},
 		"open quote": {text: rows + "\"2,3,1\n" + rows},
-		"quoted lines": {lines(n, func(i int) string { return fmt.Sprintf("%d,\"a\n%d\"\"\",2\n", i, i%2) }),
+		"quoted lines": {joinLines(n, func(i int) string { return fmt.Sprintf("%d,\"a\n%d\"\"\",2\n", i, i%2) }),
 			ReadOptions{ColumnCodings: []ColumnCoding{{Column: "1"}}}},
-		"comments": {lines(n, func(i int) string { return "% it's 5\" wide\n" + plain(i) }), ReadOptions{Comment: "%"}},
-		"missing": {lines(n, func(i int) string { return fmt.Sprintf("%d,,1\r\n,%d.5,0\r", i, i) }),
+		"comments": {joinLines(n, func(i int) string { return "% it's 5\" wide\n" + plainRow(i) }),
+			ReadOptions{Comment: "%"}},
+		"missing": {joinLines(n, func(i int) string { return fmt.Sprintf("%d,,1\r\n,%d.5,0\r", i, i) }),
 			ReadOptions{KeepMissing: true}},
-		"one column":    {lines(n, func(i int) string { return fmt.Sprintf("%d\n\n", i) }), ReadOptions{AnswersOnly: true}},
-		"blanks":        {text: lines(n, func(i int) string { return fmt.Sprintf(" %d\t %d 1 ", i, i%5) })},
-		"Latin-1 words": {text: lines(n, func(i int) string { return fmt.Sprintf("%d,%d,\xfc%d", i*i, i%7, i%3) })},
-		"libsvm":        {text: lines(n, func(i int) string { return fmt.Sprintf("%d 1:%d %d:.5", i%2, i, 2+i%900) })},
-		"libsvm, index": {text: lines(n, func(i int) string { return fmt.Sprintf("1 1:%d\n\n# %d", i, i) }) +
+		"one column": {joinLines(n, func(i int) string { return fmt.Sprintf("%d\n\n", i) }),
+			ReadOptions{AnswersOnly: true}},
+		"blanks":        {text: joinLines(n, func(i int) string { return fmt.Sprintf(" %d\t %d 1 ", i, i%5) })},
+		"Latin-1 words": {text: joinLines(n, func(i int) string { return fmt.Sprintf("%d,%d,\xfc%d", i*i, i%7, i%3) })},
+		"libsvm": {text: joinLines(n, func(i int) string {
+			return fmt.Sprintf("%d 1:%d %d:.5", i%2, i,
+				2+i%900)
+		})},
+		"libsvm, index": {text: joinLines(n, func(i int) string { return fmt.Sprintf("1 1:%d\n\n# %d", i, i) }) +
 			"1 2:3 1:4\n1\n"},
-		"libsvm, unread end": {lines(n, func(i int) string { return fmt.Sprintf("1 1:%d", i) }) + "1 2:3 x",
+		"libsvm, unread end": {joinLines(n, func(i int) string { return fmt.Sprintf("1 1:%d", i) }) + "1 2:3 x",
 			ReadOptions{MaxRows: n}},
 	} {
 		read := func(threads int) string {
 			accel.SetThreads(threads)
-			d, err := Read(strings.NewReader(c.text), "f", &c.o)
+			d, err := Read(strings.NewReader(c.text), "f", &c.options)
 			if err != nil {
 				return err.Error()
 			}

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// missingWords are the cells that stand for a missing value, in lower case; their case is ignored. The first is the
-// empty cell.
+// missingWords are the cells that stand for a missing value, in lower case. Upper-case letters are taken as equal to
+// lower-case ones. The first word is the empty cell.
 var missingWords = strings.Split(`|na|n/a|n.a.|null|(null)|none|missing|nan|nat|?|-|--|---|.|..|...|\n|<na>|`+
 	`#n/a|#na|#n/a n/a|#null!|#div/0!|#value!|#ref!|#name?|#num!`, "|")
 
 // isMissing reports whether the cell stands for a missing value.
 func isMissing(cell string) bool {
-	const maxLength = 11 // at least the length of the longest of missingWords: it saves the search for most cells
+	const maxLength = 11 // bytes, at least the length of every missing word; a longer cell needs no search
 	return len(cell) <= maxLength && slices.Contains(missingWords, strings.ToLower(cell))
 }
 
@@ -106,7 +106,7 @@ const (
 	wordCell cellKind = iota
 	missingCell
 	numberCell
-	localCell // a number in a local form, a date or a time of day
+	localCell // a number in a local form, such as with a decimal comma, a date or a time of day
 )
 
 // kindOf returns the kind of a cell.

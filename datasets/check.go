@@ -16,9 +16,9 @@ const (
 	allowMissing  missingValues = true
 )
 
-// check returns an error unless the data set is consistent: in addition to Check, as many weights and copied cells as
-// points, a name and a scaling for each feature, and finite numbers. With allowMissing, features may be NaN. Every
-// reader of files calls it at its end.
+// check returns an error unless the data set is consistent. In addition to the conditions of Check, there must be as
+// many weights and copied cells as points, a name and a scaling for each feature, and all numbers must be finite. With
+// allowMissing, features may be NaN. Every reader of files calls check last.
 func (d *Dataset) check(missing missingValues) error {
 	n, dim := d.X.Dims()
 	if n < 1 || dim < 0 {
@@ -56,18 +56,18 @@ func (d *Dataset) checkAnswers(n int) error {
 	if hasBoth || taskDiffers || targetsDiffer {
 		return fmt.Errorf("the answers do not fit the task %v or the %d names of targets", d.Task, len(d.TargetNames))
 	}
-	for k, v := range append([][]float64{d.Weights, d.bestErrors}, d.TargetColumns()...) {
-		if v != nil && len(v) != n {
-			return fmt.Errorf("%d answers or weights for %d rows", len(v), n)
+	for k, values := range append([][]float64{d.Weights, d.bestErrors}, d.TargetColumns()...) {
+		if values != nil && len(values) != n {
+			return fmt.Errorf("%d answers or weights for %d rows", len(values), n)
 		}
-		for i, y := range v {
-			valid := math.Abs(y) <= maxTarget
+		for i, v := range values {
+			isValid := math.Abs(v) <= maxTarget
 			if k == 0 { // weights
-				valid = y > 0 && isFinite(y)
+				isValid = v > 0 && isFinite(v)
 			}
-			if !valid {
+			if !isValid {
 				quantity := map[int]string{0: "weight", 1: "error of the best predictor"}[k]
-				return fmt.Errorf("row %d (counted from 0): the %s is %g", i, cmp.Or(quantity, "answer"), y)
+				return fmt.Errorf("row %d (counted from 0): the %s is %g", i, cmp.Or(quantity, "answer"), v)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // consistent ones.
 func TestCheck(t *testing.T) {
 	regression, classification := SyntheticRegression(5, 2, 0.1, 1), SyntheticClasses(5, 2, 2, 0.1, 1)
-	for want, change := range map[string]func(regression, classification *Dataset) *Dataset{
+	for wantErr, change := range map[string]func(regression, classification *Dataset) *Dataset{
 		"the data set is nil":                   func(_, _ *Dataset) *Dataset { return nil },
 		"no points: the data set is nil":        func(_, _ *Dataset) *Dataset { return &Dataset{Target: []float64{1}} },
 		"4 numbers of target 0 for 5 points":    func(d, _ *Dataset) *Dataset { d.Target = d.Target[:4]; return d },
@@ -41,8 +41,8 @@ func TestCheck(t *testing.T) {
 			if name != "Encode" && coding.Mean != nil { // only Encode uses Mean
 				continue
 			}
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", name, err, want)
+			if err == nil || !strings.Contains(err.Error(), wantErr) {
+				t.Errorf("%s: %v, want %q", name, err, wantErr)
 			}
 		}
 	}

@@ -32,9 +32,9 @@ func (d *Dataset) Center() *Dataset {
 // Coding converts answers into right-hand sides, and decision values back into answers.
 //
 // If Labels is nil the task is regression: the right-hand sides are the targets, one column each, minus Mean if that is
-// not nil. Otherwise the coding is that of regularized least squares classification (RLSC; Rifkin, Yeo and Poggio
-// 2003). Two labels give one column, −1 for Labels[0] and +1 for Labels[1]. More labels give one column for each label,
-// +1 for the points that have it and −1 for the others.
+// not nil. Otherwise the coding is that of regularized least-squares classification (Rifkin, Yeo and Poggio,
+// Regularized Least-Squares Classification, 2003). Two labels give one column, −1 for Labels[0] and +1 for Labels[1].
+// More labels give one column for each label, +1 for the points that have it and −1 for the others.
 type Coding struct {
 	Labels []string
 	Mean   []float64 // means of the columns; regression only
@@ -48,7 +48,8 @@ func (c Coding) Columns() int {
 	return 1
 }
 
-// EncodeForFit returns Encode(d) for a fit. In addition to the errors of Encode, points of only one class are an error.
+// EncodeForFit returns Encode(d) for a fit. In addition to the errors of Encode, it returns an error if all points are
+// of one class.
 func (c Coding) EncodeForFit(d *Dataset) (*mat.Dense, error) {
 	y, err := c.Encode(d)
 	if err != nil || c.Labels == nil {
@@ -96,10 +97,10 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: no classes to fit", d.Name)
 	}
-	column := d.ClassIn(c.Labels)
+	columnOf := d.ClassIn(c.Labels)
 	y := mat.NewDense(n, c.Columns(), nil)
 	for i, k := range d.Class {
-		j := column[k]
+		j := columnOf[k]
 		if j < 0 {
 			return nil, fmt.Errorf("%s: label %q of point %d is not among %q", d.Name, d.Labels[k], i, c.Labels)
 		}
@@ -119,11 +120,11 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 // Decode returns the predicted class, an index into Labels, for each row of the decision values f, m×t.
 func (c Coding) Decode(f *mat.Dense) []int {
 	m, _ := f.Dims()
-	class := make([]int, m)
-	for i := range class {
-		class[i] = PredictedClass(f.RawRowView(i))
+	classes := make([]int, m)
+	for i := range classes {
+		classes[i] = PredictedClass(f.RawRowView(i))
 	}
-	return class
+	return classes
 }
 
 // PredictedClass returns the class that a row of decision values predicts: by the sign of a single value, otherwise the

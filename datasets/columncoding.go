@@ -23,24 +23,25 @@ type ColumnCoding struct {
 
 // suffixes returns the suffixes that follow the name of the column in the names of its features; none if the values are
 // not known yet.
-func (k *ColumnCoding) suffixes() (suffixes []string) {
-	if k.Dates != nil {
-		return k.Dates.suffixes()
+func (c *ColumnCoding) suffixes() (suffixes []string) {
+	if c.Dates != nil {
+		return c.Dates.suffixes()
 	}
-	for _, v := range k.Values {
+	for _, v := range c.Values {
 		suffixes = append(suffixes, "="+v)
 	}
 	return suffixes
 }
 
-// equal reports whether k and o code the same column by the same features.
-func (k *ColumnCoding) equal(o *ColumnCoding) bool {
-	return k.Column == o.Column && slices.Equal(k.Values, o.Values) && (k.Dates == nil) == (o.Dates == nil) &&
-		(k.Dates == nil || *k.Dates == *o.Dates)
+// equal reports whether c and other code the same column by the same features.
+func (c *ColumnCoding) equal(other *ColumnCoding) bool {
+	return c.Column == other.Column && slices.Equal(c.Values, other.Values) &&
+		(c.Dates == nil) == (other.Dates == nil) &&
+		(c.Dates == nil || *c.Dates == *other.Dates)
 }
 
-// isWords reports whether k codes a column of words, and not of dates.
-func isWords(k ColumnCoding) bool { return k.Dates == nil }
+// isWords reports whether c codes a column of words, and not of dates.
+func isWords(c ColumnCoding) bool { return c.Dates == nil }
 
 // UnknownWords lists the words of a categorical column that have no feature, with the number of rows of each.
 type UnknownWords struct {
@@ -72,20 +73,21 @@ func sourceColumns(features []string, coded []ColumnCoding) (names []string, cod
 	unused := slices.Clone(coded)
 	for len(features) > 0 {
 		name, count := features[0], 1
-		var c *columnCoder
+		var coder *columnCoder
 		if i, base := firstCoding(features, unused); i >= 0 {
-			name, count, c = base, len(unused[i].suffixes()), newColumnCoder(unused[i])
+			name, count, coder = base, len(unused[i].suffixes()), newColumnCoder(unused[i])
 			unused = slices.Delete(unused, i, i+1)
 		}
-		names, coders, features = append(names, name), append(coders, c), features[count:]
+		names, coders, features = append(names, name), append(coders, coder), features[count:]
 	}
 	return names, coders
 }
 
-// firstCoding returns the index in unused of the coding whose features the first of the named features are, and the
-// name of its column; notFound if there is none. A coding that names its column is preferred. Otherwise it is the one
-// with the smallest number among those that give their column by a number and have the values or dates of these
-// features. Between numbers from the start of a row (0, 1, …) and from its end (-1, -2, …) the first in unused counts.
+// firstCoding finds the coding in unused that produced the first of the named features. It returns the index of the
+// coding and the name of its column, or notFound if no coding has these features. A coding that names its column is
+// preferred. Otherwise it returns, among the codings with these features that give their column by a number, the one
+// with the smallest number. If one number counts from the start of a row (0, 1, …) and another one from its end (-1,
+// -2, …), it prefers the coding that is earlier in unused.
 func firstCoding(features []string, unused []ColumnCoding) (first int, name string) {
 	first = notFound
 	var firstNumber int
@@ -106,9 +108,9 @@ func firstCoding(features []string, unused []ColumnCoding) (first int, name stri
 	return first, name
 }
 
-// matchFeatures returns the name of the column of k if the first of the named features have the suffixes of k.
-func (k *ColumnCoding) matchFeatures(features []string) (name string, ok bool) {
-	suffixes := k.suffixes()
+// matchFeatures returns the name of the column of c if the first of the named features have the suffixes of c.
+func (c *ColumnCoding) matchFeatures(features []string) (name string, ok bool) {
+	suffixes := c.suffixes()
 	if len(suffixes) == 0 || len(suffixes) > len(features) {
 		return "", false
 	}
@@ -158,19 +160,19 @@ func (d *Dataset) SourceColumns() (columns []SourceColumn) {
 	return columns
 }
 
-// newColumnCoder returns a coder of the column of k.
-func newColumnCoder(k ColumnCoding) *columnCoder {
-	c := &columnCoder{ColumnCoding: k, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
+// newColumnCoder returns a coder of the column that coding describes.
+func newColumnCoder(coding ColumnCoding) *columnCoder {
+	c := &columnCoder{ColumnCoding: coding, codeOf: map[string]int{}, valueSet: newWordSet(), missingValue: notFound,
 		unknownRows: map[string]int{}}
-	if k.Dates != nil {
-		c.dates = &dateReader{DateCoding: *k.Dates, isFitted: k.Dates.Form != ""}
+	if coding.Dates != nil {
+		c.dates = &dateReader{DateCoding: *coding.Dates, isFitted: coding.Dates.Form != ""}
 		c.Dates = &c.dates.DateCoding
 	}
-	if k.Values == nil {
+	if coding.Values == nil {
 		return c
 	}
-	c.index = newWordIndex(k.Values)
-	for i, v := range k.Values {
+	c.index = newWordIndex(coding.Values)
+	for i, v := range coding.Values {
 		if isMissing(v) && c.missingValue == notFound {
 			c.missingValue = i
 		} else if isMissing(v) {
@@ -182,48 +184,48 @@ func newColumnCoder(k ColumnCoding) *columnCoder {
 
 // encode returns the code of a cell: the index of its value, in the order of first occurrence if the values are
 // collected from the file, notFound for an unknown word, or the code of dateReader for a date.
-func (w *columnCoder) encode(text string) (float64, error) {
-	if w.dates != nil {
-		return w.dates.parseCell(text)
+func (c *columnCoder) encode(text string) (float64, error) {
+	if c.dates != nil {
+		return c.dates.parseCell(text)
 	}
-	i, ok := w.codeOf[text]
+	i, ok := c.codeOf[text]
 	if !ok {
-		if i = w.newCode(text); i == maxCategories {
+		if i = c.newCode(text); i == maxCategories {
 			return 0, fmt.Errorf("the column has more than %d different values: leave it out by --drop", maxCategories)
 		}
-		if i >= 0 && len(w.codeOf) < 2*maxCategories {
-			w.codeOf[strings.Clone(text)] = i
+		if i >= 0 && len(c.codeOf) < 2*maxCategories {
+			c.codeOf[strings.Clone(text)] = i
 		}
 	}
-	w.hasKnownValue = w.hasKnownValue || i >= 0
-	if i < 0 && (w.unknownRows[text] > 0 || len(w.unknownRows) < maxCategories) {
-		w.unknownRows[strings.Clone(text)]++
+	c.hasKnownValue = c.hasKnownValue || i >= 0
+	if i < 0 && (c.unknownRows[text] > 0 || len(c.unknownRows) < maxCategories) {
+		c.unknownRows[strings.Clone(text)]++
 	}
 	return float64(max(i, notFound)), nil // ambiguous counts as notFound
 }
 
 // newCode returns the code of a text that is not in codeOf; a negative number if the value is unknown.
-func (w *columnCoder) newCode(text string) (i int) {
-	if w.index == nil {
-		return w.valueSet.add(text)
+func (c *columnCoder) newCode(text string) (code int) {
+	if c.index == nil {
+		return c.valueSet.add(text)
 	}
-	if i, _ = w.index.find(text); i < 0 && isMissing(text) {
-		i = w.missingValue
+	if code, _ = c.index.find(text); code < 0 && isMissing(text) {
+		code = c.missingValue
 	}
-	return i
+	return code
 }
 
 // sortValues sets Values to the sorted collected values, unless they were given, and returns the index in Values of the
 // value with each code.
-func (w *columnCoder) sortValues() (valueIndex []int) {
-	if w.index == nil {
-		w.Values = slices.Sorted(slices.Values(w.valueSet.words))
+func (c *columnCoder) sortValues() (valueIndex []int) {
+	if c.index == nil {
+		c.Values = slices.Sorted(slices.Values(c.valueSet.words))
 	}
-	valueIndex = make([]int, len(w.Values))
+	valueIndex = make([]int, len(c.Values))
 	for i := range valueIndex {
 		valueIndex[i] = i
-		if w.index == nil {
-			valueIndex[i], _ = slices.BinarySearch(w.Values, w.valueSet.words[i])
+		if c.index == nil {
+			valueIndex[i], _ = slices.BinarySearch(c.Values, c.valueSet.words[i])
 		}
 	}
 	return valueIndex
@@ -231,29 +233,30 @@ func (w *columnCoder) sortValues() (valueIndex []int) {
 
 // report notes which texts were read as a different value, and returns the unknown words, the most frequent first.
 // valueIndex is the result of sortValues. report returns an error if no row has a known word.
-func (w *columnCoder) report(r *ReadReport, column string, valueIndex []int) (u UnknownWords, err error) {
+func (c *columnCoder) report(r *ReadReport, column string, valueIndex []int) (unknown UnknownWords, err error) {
 	var aliases []string
-	for text, code := range w.codeOf {
+	for text, code := range c.codeOf {
 		// Texts with equal NFC look the same.
-		if v := w.Values[valueIndex[code]]; norm.NFC.String(text) != norm.NFC.String(v) {
+		if v := c.Values[valueIndex[code]]; norm.NFC.String(text) != norm.NFC.String(v) {
 			aliases = append(aliases, equalityNote(text, v))
 		}
 	}
 	if slices.Sort(aliases); aliases != nil {
-		r.note("words taken as equal in %s: %s", column, listed(aliases))
+		r.note("words taken as equal in %s: %s", column, joinLimited(aliases))
 	}
-	u.Column = column
-	for text, n := range w.unknownRows {
-		u.Words = append(u.Words, LabelCount{text, n})
+	unknown.Column = column
+	for text, n := range c.unknownRows {
+		unknown.Words = append(unknown.Words, LabelCount{text, n}) // n rows have the word
 	}
-	slices.SortFunc(u.Words, func(a, b LabelCount) int {
+	slices.SortFunc(unknown.Words, func(a, b LabelCount) int {
 		return cmp.Or(b.Rows-a.Rows, strings.Compare(a.Label, b.Label))
 	})
-	if u.Words == nil || w.hasKnownValue {
-		return u, nil
+	if unknown.Words == nil || c.hasKnownValue {
+		return unknown, nil
 	}
-	return u, fmt.Errorf("no row has a word that the training data have in this column, in %v; they have %s: write "+
-		"the words as there, or fit again with rows that have them", u, nameList(w.Values))
+	return unknown,
+		fmt.Errorf("no row has a word that the training data have in this column, in %v; they have %s: write "+
+			"the words as there, or fit again with rows that have them", unknown, nameList(c.Values))
 }
 
 // String returns the column, and its unknown words with their numbers of rows.
@@ -262,31 +265,32 @@ func (u UnknownWords) String() string {
 	for _, w := range u.Words {
 		words = append(words, fmt.Sprintf("%s (%d)", quote(w.Label), w.Rows))
 	}
-	return fmt.Sprintf("%s: %s", u.Column, listed(words))
+	return fmt.Sprintf("%s: %s", u.Column, joinLimited(words))
 }
 
 // finishCoder completes the coding of column j, which is feature column k: it collects the values or decides the order
-// of dates, and adds notes. It returns the function that sets the features of a row from the code of its cell.
-func (t *Table) finishCoder(d *Dataset, j, k int) (put func(row []float64, v float64), err error) {
-	w := t.columns[j].coder
-	if w.dates != nil {
-		if err := w.dates.decideOrder(); err != nil {
+// of dates, and adds notes. It returns a function that sets the features of a row from the code of its cell; row begins
+// with the first feature of the column.
+func (t *Table) finishCoder(d *Dataset, j, k int) (setFeatures func(row []float64, code float64), err error) {
+	coder := t.columns[j].coder
+	if coder.dates != nil {
+		if err := coder.dates.decideOrder(); err != nil {
 			return nil, err
 		}
-		w.dates.setRange(t.featureValues(k))
-		if !w.dates.isFitted || w.dates.orderIsNew || w.dates.ignoresTimes {
-			t.report.note("%s: %v", t.columnName(j), w.dates)
+		coder.dates.setRange(t.featureValues(k))
+		if !coder.dates.isFitted || coder.dates.orderIsNew || coder.dates.ignoresTimes {
+			t.report.note("%s: %v", t.columnName(j), coder.dates)
 		}
-		return w.Dates.setFeatures, nil
+		return coder.Dates.setFeatures, nil
 	}
-	valueIndex := w.sortValues()
-	u, err := w.report(t.report, t.columnName(j), valueIndex)
-	if u.Words != nil {
-		d.UnknownWords = append(d.UnknownWords, u)
+	valueIndex := coder.sortValues()
+	unknown, err := coder.report(t.report, t.columnName(j), valueIndex)
+	if unknown.Words != nil {
+		d.UnknownWords = append(d.UnknownWords, unknown)
 	}
-	return func(row []float64, v float64) {
-		if v >= 0 {
-			row[valueIndex[int(v)]] = 1
+	return func(row []float64, code float64) {
+		if code >= 0 {
+			row[valueIndex[int(code)]] = 1
 		}
 	}, err
 }
@@ -298,39 +302,39 @@ func (t *Table) encodeColumns(d *Dataset) error {
 		return nil
 	}
 	width, names, fileColumns := 0, []string{}, []int{}
-	add := func(name string, column int) {
+	addFeature := func(name string, column int) {
 		width, names, fileColumns = width+1, append(names, name), append(fileColumns, column)
 	}
-	put := make([]func(row []float64, v float64), len(t.featureColumns)) // nil for columns of numbers
-	start := make([]int, len(t.featureColumns))
+	setFeatures := make([]func(row []float64, code float64), len(t.featureColumns)) // nil for columns of numbers
+	firstFeature := make([]int, len(t.featureColumns))
 	for k, j := range t.featureColumns {
 		name := ""
 		if d.Columns != nil {
 			name = d.Columns[k]
 		}
-		w := t.columns[j].coder
-		if start[k] = width; w == nil {
-			add(name, j)
+		coder := t.columns[j].coder
+		if firstFeature[k] = width; coder == nil {
+			addFeature(name, j)
 			continue
 		}
 		var err error
-		if put[k], err = t.finishCoder(d, j, k); err != nil {
+		if setFeatures[k], err = t.finishCoder(d, j, k); err != nil {
 			return t.cellFault(0, j, err)
 		}
-		for _, suffix := range w.suffixes() {
-			add(name+suffix, j)
+		for _, suffix := range coder.suffixes() {
+			addFeature(name+suffix, j)
 		}
 	}
-	if err := t.s.reserve(8*t.rows*width, t.rows); err != nil {
+	if err := t.source.reserve(8*t.rows*width, t.rows); err != nil {
 		return err
 	}
 	x := points.NewDense(t.rows, width, nil)
 	for i := range t.rows {
 		for k, v := range t.data[i*len(t.featureColumns) : (i+1)*len(t.featureColumns)] {
-			if put[k] == nil {
-				x.Row(i)[start[k]] = v
+			if setFeatures[k] == nil {
+				x.Row(i)[firstFeature[k]] = v
 			} else {
-				put[k](x.Row(i)[start[k]:], v)
+				setFeatures[k](x.Row(i)[firstFeature[k]:], v)
 			}
 		}
 	}
@@ -339,8 +343,8 @@ func (t *Table) encodeColumns(d *Dataset) error {
 		d.Columns = names
 	}
 	for _, j := range t.featureColumns {
-		if w := t.columns[j].coder; w != nil {
-			d.ColumnCodings = append(d.ColumnCodings, w.ColumnCoding)
+		if coder := t.columns[j].coder; coder != nil {
+			d.ColumnCodings = append(d.ColumnCodings, coder.ColumnCoding)
 		}
 	}
 	return nil

@@ -18,10 +18,10 @@ func TestColumnCoding(t *testing.T) {
 		{text[strings.Index(text, "\n")+1:], "1"}} {
 		d := must(Read(strings.NewReader(c.text), "file", &ReadOptions{Task: "regression",
 			ColumnCodings: []ColumnCoding{{Column: c.column}}}))
-		if !reflect.DeepEqual(dense(d.X), want) || d.Target[3] != 40 ||
+		if !reflect.DeepEqual(denseRows(d.X), want) || d.Target[3] != 40 ||
 			!reflect.DeepEqual(d.ColumnCodings, []ColumnCoding{{Column: c.column, Values: []string{"", "blue",
 				"red"}}}) {
-			t.Errorf("column %s: %v, %v", c.column, dense(d.X), d.ColumnCodings)
+			t.Errorf("column %s: %v, %v", c.column, denseRows(d.X), d.ColumnCodings)
 		}
 		if c.text == text && !reflect.DeepEqual(d.Columns, []string{"size", "color=", "color=blue", "color=red"}) {
 			t.Errorf("columns %q", d.Columns)
@@ -32,22 +32,22 @@ func TestColumnCoding(t *testing.T) {
 			others = append(others, strings.Replace(head, ",y", "", 1)+"5,green\n6,blue\n")
 		}
 		for _, other := range others {
-			z, err := Read(strings.NewReader(other), "other",
+			otherData, err := Read(strings.NewReader(other), "other",
 				&ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Dim: 4, TargetOptional: true})
 			if err != nil {
 				t.Fatalf("%q: %v", other, err)
 			}
-			if got := dense(z.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) ||
-				len(z.UnknownWords) != 1 {
-				t.Errorf("%q: %v, %v unknown", other, got, z.UnknownWords)
+			if got := denseRows(otherData.X); !reflect.DeepEqual(got, [][]float64{{5, 0, 0, 0}, {6, 0, 1, 0}}) ||
+				len(otherData.UnknownWords) != 1 {
+				t.Errorf("%q: %v, %v unknown", other, got, otherData.UnknownWords)
 			}
 		}
 	}
-	many := lines(3000, func(i int) string { return fmt.Sprintf("w%d,1", i) })
+	many := joinLines(3000, func(i int) string { return fmt.Sprintf("w%d,1", i) })
 	for _, c := range []struct {
-		text string
-		o    ReadOptions
-		want string
+		text    string
+		options ReadOptions
+		wantErr string
 	}{
 		{text, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "colour"}}},
 			`line 1: categorical: no column is named "colour": there are "size", "color", "y"`},
@@ -61,7 +61,7 @@ func TestColumnCoding(t *testing.T) {
 		{text, ReadOptions{ColumnCodings: []ColumnCoding{{Column: "color", Values: []string{"red", "blue"}}}, Dim: 5},
 			"points have 2 features, want 4"},
 	} {
-		fails(t, errOf(Read(strings.NewReader(c.text), "file", &c.o)), c.want)
+		wantError(t, errorFrom(Read(strings.NewReader(c.text), "file", &c.options)), c.wantErr)
 	}
 }
 
@@ -72,42 +72,48 @@ func TestCategoriesOfEqualFeatures(t *testing.T) {
 	const text = "a,b,start,end,y\nno,yes,2020-01-01,2021-01-01,1\nyes,no,2020-03-05,2021-02-03,2\nno,no,2020-05-06,2021-03-01,3\n"
 	for _, columns := range [][]string{{"b", "a", "end", "start"}, {"1", "0", "3", "2"}, {"-4", "-5", "-2", "-3"},
 		{"1", "-5", "3", "-3"}, {"b", "0", "3", "start"}} {
-		o := &ReadOptions{Target: "y", Task: "regression"}
+		options := &ReadOptions{Target: "y", Task: "regression"}
 		for i, column := range columns {
-			k := ColumnCoding{Column: column}
+			coding := ColumnCoding{Column: column}
 			if i >= 2 {
-				k.Dates = &DateCoding{}
+				coding.Dates = &DateCoding{}
 			}
-			o.ColumnCodings = append(o.ColumnCodings, k)
+			options.ColumnCodings = append(options.ColumnCodings, coding)
 		}
-		d := must(Read(strings.NewReader(text), "train", o))
+		d := must(Read(strings.NewReader(text), "train", options))
 		want := []string{columns[1], columns[0], columns[3], columns[2]}
-		for i, s := range d.SourceColumns() {
-			if s.Coding == nil || s.Coding.Column != want[i] {
-				t.Errorf("column %s: %+v, want the category of %s", s.Name, s.Coding, want[i])
+		for i, source := range d.SourceColumns() {
+			if source.Coding == nil || source.Coding.Column != want[i] {
+				t.Errorf("column %s: %+v, want the category of %s", source.Name, source.Coding, want[i])
 			}
 		}
-		o = &ReadOptions{Target: "y", Task: "regression", Columns: d.Columns, ColumnCodings: d.ColumnCodings}
-		again := must(Read(strings.NewReader(text), "again", o))
-		if !reflect.DeepEqual(dense(again.X), dense(d.X)) || !reflect.DeepEqual(again.ColumnCodings, d.ColumnCodings) {
-			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.ColumnCodings, dense(again.X), d.ColumnCodings,
-				dense(d.X))
+		options = &ReadOptions{Target: "y", Task: "regression", Columns: d.Columns, ColumnCodings: d.ColumnCodings}
+		again := must(Read(strings.NewReader(text), "again", options))
+		if !reflect.DeepEqual(denseRows(again.X), denseRows(d.X)) ||
+			!reflect.DeepEqual(again.ColumnCodings, d.ColumnCodings) {
+			t.Errorf("%q: %v\n%v, want\n%v\n%v", columns, again.ColumnCodings, denseRows(again.X), d.ColumnCodings,
+				denseRows(d.X))
 		}
 		if err := d.checkCoding(again); err != nil {
 			t.Error(err)
 		}
 		slices.Reverse(again.ColumnCodings)
 		again.ColumnCodings[0].Column = "other"
-		fails(t, d.checkCoding(again), "is coded differently")
+		wantError(t, d.checkCoding(again), "is coded differently")
 	}
 }
 
-// TestEqualWords checks that words and column names that people regard as the same, such as 1.0 and 1, are coded
-// alike in one file and in others. A note lists them, unknown words are counted, and a column without any known word
+// TestEqualWords checks that words and column names that people regard as the same, such as 1.0 and 1, are coded alike
+// in one file and in others. A note lists them, unknown words are countdownContext, and a column without any known word
 // is refused.
 func TestEqualWords(t *testing.T) {
-	for _, c := range []struct{ words, values, other, codes, note string }{
-		// In codes, each digit is the place of the value, and - stands for an unknown word.
+	for _, c := range []struct {
+		words  string // cells of the first file
+		values string // categories that the first file gives
+		other  string // cells of the other file
+		codes  string // for each cell of the other file the index of its category, or - for an unknown word
+		note   string // part of the note about the other file
+	}{
 		{"1 2 3", "1 2 3", "1.0 +2 3e0", "012", `words taken as equal in "k": "+2" = "2", "1.0" = "1", "3e0" = "3"`},
 		{"1 1.0 2", "1 2", "2.0 01 1", "1-0", `"2.0" = "2"`},
 		{"True False", "False True", "TRUE false true", "101", `"TRUE" = "True"`},
@@ -118,28 +124,29 @@ func TestEqualWords(t *testing.T) {
 	} {
 		rows := func(words string) string {
 			text := "size,k,y\n"
-			for i, w := range strings.Fields(words) {
-				text += fmt.Sprintf("%d,%s,1\n", i, w)
+			for i, word := range strings.Fields(words) {
+				text += fmt.Sprintf("%d,%s,1\n", i, word)
 			}
 			return text
 		}
-		o := ReadOptions{Task: "regression", ColumnCodings: []ColumnCoding{{Column: "k"}}}
-		d := must(Read(strings.NewReader(rows(c.words)), "file", &o))
+		options := ReadOptions{Task: "regression", ColumnCodings: []ColumnCoding{{Column: "k"}}}
+		d := must(Read(strings.NewReader(rows(c.words)), "file", &options))
 		if got := strings.Join(d.ColumnCodings[0].Values, " "); got != c.values {
 			t.Errorf("%s: values %s, want %s", c.words, got, c.values)
 		}
-		o = ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
-		z := must(Read(strings.NewReader(strings.Replace(rows(c.other), "size", "SIZE", 1)), "other", &o))
+		options = ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
+		otherData := must(Read(strings.NewReader(strings.Replace(rows(c.other), "size", "SIZE", 1)), "other", &options))
 		codes := ""
-		for _, row := range dense(z.X) {
+		for _, row := range denseRows(otherData.X) {
 			codes += strings.Replace(fmt.Sprint(slices.Index(row[1:], 1)), "-1", "-", 1)
 		}
-		if unknown := strings.Count(codes, "-"); codes != c.codes || unknown != len(z.UnknownWords) ||
-			unknown > 0 && z.UnknownWords[0].Words[0].Rows != 1 {
-			t.Errorf("%s, then %s: %s, want %s; unknown %v", c.words, c.other, codes, c.codes, z.UnknownWords)
+		if unknown := strings.Count(codes, "-"); codes != c.codes || unknown != len(otherData.UnknownWords) ||
+			unknown > 0 && otherData.UnknownWords[0].Words[0].Rows != 1 {
+			t.Errorf("%s, then %s: %s, want %s; unknown %v", c.words, c.other, codes, c.codes, otherData.UnknownWords)
 		}
-		contains(t, z.ReadReport.String(), `columns taken as equal: "SIZE" = "size"`)
-		contains(t, z.ReadReport.String(), c.note)
-		fails(t, errOf(Read(strings.NewReader(rows("x y x")), "other", &o)), `in "k": "x" (2), "y" (1); they have "`)
+		checkContains(t, otherData.ReadReport.String(), `columns taken as equal: "SIZE" = "size"`)
+		checkContains(t, otherData.ReadReport.String(), c.note)
+		wantError(t, errorFrom(Read(strings.NewReader(rows("x y x")), "other", &options)),
+			`in "k": "x" (2), "y" (1); they have "`)
 	}
 }

@@ -41,8 +41,8 @@ var containers = []struct {
 	{zipStart, "zip", ".zip", (*Source).unzip},
 }
 
-// unpackCommands are shell commands that unpack a file, by the name of the container. The two verbs stand for the file
-// and for its unpacked content.
+// unpackCommands are shell commands that unpack a file, by the name of the container. The two %s stand for the file and
+// for its unpacked content.
 var unpackCommands = map[string]string{"gzip": "gzip -dc %s > %s", "bzip2": "bzip2 -dc %s > %s", "xz": "xz -dc %s > %s",
 	"zstd": "zstd -dc --long=31 %s > %s", "zip": "unzip %[1]s (or 7z x %[1]s)"}
 
@@ -148,7 +148,8 @@ func unzstd(_ *Source, r *bufio.Reader) (io.Reader, error) {
 // unxz unpacks an xz file.
 func unxz(_ *Source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }
 
-// zipMethods are the compression methods of zip archives, by number, that archive/zip does not support.
+// zipMethods are the compression methods of zip archives that archive/zip does not support, by their numbers in section
+// 4.4.5 of the specification (APPNOTE.TXT of PKWARE).
 var zipMethods = map[uint16]opener{
 	12: func(_ *Source, r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil },
 	14: (*Source).unlzma, 93: unzstd, 95: unxz,
@@ -169,23 +170,23 @@ func (s *Source) unlzma(r *bufio.Reader) (io.Reader, error) {
 // unzip returns the content of the only file of an archive. For an archive of .npy files it sets s.arrays to them and
 // returns nil.
 func (s *Source) unzip(*bufio.Reader) (io.Reader, error) {
-	r, size, err := s.ReaderAt()
+	content, size, err := s.ReaderAt()
 	if err != nil {
 		return nil, err
 	}
-	z, err := zip.NewReader(r, size)
+	archive, err := zip.NewReader(content, size)
 	if err != nil {
 		return nil, err
 	}
 	for method, open := range zipMethods {
-		z.RegisterDecompressor(method, func(r io.Reader) io.ReadCloser {
+		archive.RegisterDecompressor(method, func(r io.Reader) io.ReadCloser {
 			inner, err := open(s, bufio.NewReader(r))
 			return io.NopCloser(&cancelableReader{ctx: s.ctx, r: inner, err: err})
 		})
 	}
 	var names []string
 	onlyArrays := true
-	files := slices.DeleteFunc(z.File, func(f *zip.File) bool {
+	files := slices.DeleteFunc(archive.File, func(f *zip.File) bool {
 		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") ||
 			path.Base(f.Name) == ".DS_Store"
 	})
@@ -227,8 +228,8 @@ func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 // regularFile returns the file and its size for random access. It returns nil if the source is a stream or packed.
 func (s *Source) regularFile() (io.ReaderAt, int64) {
 	if s.file != nil && len(s.packed) == 0 {
-		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
-			return s.file, st.Size()
+		if info, err := s.file.Stat(); err == nil && info.Mode().IsRegular() {
+			return s.file, info.Size()
 		}
 	}
 	return nil, 0
@@ -255,8 +256,8 @@ func (s *Source) readError(line int, err error) error {
 	if parseErr, ok := errors.AsType[*ParseError](err); ok {
 		return parseErr
 	}
-	if e := s.ctx.Err(); e != nil {
-		return e
+	if ctxErr := s.ctx.Err(); ctxErr != nil {
+		return ctxErr
 	}
 	_, isSystemError := errors.AsType[*os.PathError](err)
 	packing := "zip"
@@ -286,8 +287,8 @@ func (s *Source) readError(line int, err error) error {
 	return s.Fault(line, 0, "%v", err)
 }
 
-// DamageError returns err if it is a *ParseError or if the context has ended. Otherwise it returns an error that the
-// content, data of the named kind, is damaged.
+// DamageError returns the error of the context if the context has ended, and err if it is a *ParseError. Otherwise it
+// returns a *ParseError which says that the content, data of the named kind, is damaged.
 func (s *Source) DamageError(kind string, err error) error {
 	if _, isParseError := errors.AsType[*ParseError](err); isParseError || s.ctx.Err() != nil {
 		return cmp.Or(s.ctx.Err(), err)
@@ -304,8 +305,8 @@ func (s *Source) unpackCommand(packing string) string {
 	return fmt.Sprintf(unpackCommands[packing], safe.Shell(s.name), safe.Shell(target))
 }
 
-// packedNames returns the names that a file may have: the given one, that without a container, and those in each
-// container.
+// packedNames returns the names under which a file may be stored: the given name, the name without the endings of
+// containers, and the latter with the ending of each container.
 func packedNames(name string) []string {
 	bare := unpackedName(name)
 	names := []string{name, bare}

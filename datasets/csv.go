@@ -31,7 +31,9 @@ func (r *textRow) Text(j int) string { return r.cells[j] }
 func (r *textRow) Number(j int) (v float64, ok bool) { return parseShort(r.cells[j]) }
 
 // readCSV reads a table that starts at the beginning of the file.
-func (s *Source) readCSV(o *ReadOptions) (*Dataset, error) { return s.ReadDelimited(nil, 1, o) }
+func (s *Source) readCSV(options *ReadOptions) (*Dataset, error) {
+	return s.ReadDelimited(nil, 1, options)
+}
 
 // ReadDelimited reads a table from the rest of the content. Its first line has the given number, counted from 1. The
 // cells of a row are separated as the options say, or by the separator that the first rows suggest. If columns is nil,
@@ -39,10 +41,10 @@ func (s *Source) readCSV(o *ReadOptions) (*Dataset, error) { return s.ReadDelimi
 //
 // Columns that are not numeric, and missing cells, are counted to the end of the file and reported together; any other
 // fault ends the reading with a *ParseError.
-func (s *Source) ReadDelimited(columns []Column, line int, o *ReadOptions) (*Dataset, error) {
-	c := &csvReader{Table: s.newTable(o), linesBefore: line - 1}
+func (s *Source) ReadDelimited(columns []Column, line int, options *ReadOptions) (*Dataset, error) {
+	c := &csvReader{Table: s.newTable(options), linesBefore: line - 1}
 	if columns != nil {
-		t, err := s.Table(columns, o)
+		t, err := s.Table(columns, options)
 		if err != nil {
 			return nil, err
 		}
@@ -74,8 +76,8 @@ func (c *csvReader) readRecords() error {
 		}
 		return pipelineDepth()
 	}
-	return c.s.eachRow(c.nextLine, c.endsInQuotes, maxBlocks, c.splitBlock, func(r *textRow) error {
-		if c.rows >= c.o.MaxRows {
+	return c.source.eachRow(c.nextLine, c.endsInQuotes, maxBlocks, c.splitBlock, func(r *textRow) error {
+		if c.rows >= c.options.MaxRows {
 			return io.EOF
 		}
 		return c.addRecord(r)
@@ -108,8 +110,8 @@ func (c *csvReader) splitBlock(b *block) {
 		b.rows = append(b.rows, r)
 		return true
 	})
-	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		if pe.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.endErr != nil && b.endErr != io.EOF {
+	if parseErr, ok := errors.AsType[*csv.ParseError](err); ok {
+		if parseErr.Line += b.line - 1; errors.Is(err, csv.ErrQuote) && b.endErr != nil && b.endErr != io.EOF {
 			err = b.endErr // the text ends there because of this error
 		}
 	}
@@ -156,14 +158,15 @@ func (c *csvReader) addRecord(r *textRow) error {
 		return c.Add(r, r.line)
 	}
 	firstCell := r.cells[0]
-	isComment := c.rows == 0 && c.width() > 0 && c.o.Comment == "" && strings.HasPrefix(firstCell, "#") &&
+	// Without the option comment, a line before the first row that begins with # and has another width is a comment.
+	isComment := c.rows == 0 && c.width() > 0 && c.options.Comment == "" && strings.HasPrefix(firstCell, "#") &&
 		len(r.cells) != c.width()
 	if isComment || len(r.cells) == 1 && c.width() != 1 && firstCell == "" {
 		c.report.addSkipped(r.line, 1)
 		return nil
 	}
 	if c.width() == 0 {
-		if header, err := c.readFirstRow(r.cells, r.line); header || err != nil {
+		if isHeader, err := c.readFirstRow(r.cells, r.line); isHeader || err != nil {
 			return err
 		}
 	}
@@ -191,20 +194,20 @@ func (c *csvReader) widthError(line int, record []string) error {
 	case len(record) == c.width()+1:
 		remedy = "; one cell more may be row names or a decimal comma"
 	}
-	return c.s.Fault(line, 0, "the row has %s, %s has %d%s", plural(len(record), "column"), reference, c.width(),
+	return c.source.Fault(line, 0, "the row has %s, %s has %d%s", plural(len(record), "column"), reference, c.width(),
 		remedy)
 }
 
 // splitError converts an error of encoding/csv, a *csv.ParseError, into a *ParseError of this package with the same
 // line.
 func (c *csvReader) splitError(err error) error {
-	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		reason := pe.Err.Error()
-		if errors.Is(pe.Err, csv.ErrBareQuote) {
+	if parseErr, ok := errors.AsType[*csv.ParseError](err); ok {
+		reason := parseErr.Err.Error()
+		if errors.Is(parseErr.Err, csv.ErrBareQuote) {
 			reason = `a cell has a quote and does not begin with one: ` +
 				`write it twice and put the cell in quotes, as in "27"" wide"`
 		}
-		return c.s.Fault(pe.Line, 0, "%s", reason)
+		return c.source.Fault(parseErr.Line, 0, "%s", reason)
 	}
-	return c.s.readError(0, err)
+	return c.source.readError(0, err)
 }

@@ -41,11 +41,11 @@ func TestTabsInQuotes(t *testing.T) {
 // in which the reader delivers them.
 func TestSeparatorOfLongRows(t *testing.T) {
 	for _, columns := range []int{2049, 3001} {
-		var b strings.Builder
+		var rowText strings.Builder
 		for j := range columns - 1 {
-			fmt.Fprintf(&b, " %d ", j)
+			fmt.Fprintf(&rowText, " %d ", j)
 		}
-		row := b.String() + "2.5\n"
+		row := rowText.String() + "2.5\n"
 		for name, r := range map[string]io.Reader{
 			"whole":  strings.NewReader(strings.Repeat(row, 3)),
 			"bytes":  iotest.OneByteReader(strings.NewReader(strings.Repeat(row, 3))),
@@ -55,7 +55,7 @@ func TestSeparatorOfLongRows(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%d columns, %s: %v", columns, name, err)
 			}
-			for j, v := range dense(d.X)[2] {
+			for j, v := range denseRows(d.X)[2] {
 				if v != float64(j) {
 					t.Fatalf("%d columns, %s: column %d is %g", columns, name, j, v)
 				}
@@ -64,40 +64,40 @@ func TestSeparatorOfLongRows(t *testing.T) {
 				t.Errorf("%d columns, %s: read %d×%d and %v", columns, name, d.Len(), d.Dim(), d.Target)
 			}
 		}
-		fails(t, errOf(Read(strings.NewReader(row), "wide.txt", &ReadOptions{Target: "99999"})),
+		wantError(t, errorFrom(Read(strings.NewReader(row), "wide.txt", &ReadOptions{Target: "99999"})),
 			fmt.Sprintf("the rows have %d columns", columns))
 	}
 	// The columns on both sides of the target keep their places.
 	d, err := Read(strings.NewReader(strings.Repeat("1,", 300)+"7.5"+strings.Repeat(",2", 300)), "file",
 		&ReadOptions{Target: "300"})
-	if err != nil || d.Target[0] != 7.5 || !slices.Equal(dense(d.X)[0],
+	if err != nil || d.Target[0] != 7.5 || !slices.Equal(denseRows(d.X)[0],
 		append(slices.Repeat([]float64{1}, 300), slices.Repeat([]float64{2}, 300)...)) {
 		t.Errorf("the target in the middle of a wide row: %v, %v", d, err)
 	}
 	d, err = Read(strings.NewReader("1 2\t 3 \r\n 4 5 6\t\n"), "file", nil)
-	if err != nil || !slices.EqualFunc(dense(d.X), [][]float64{{1, 2}, {4, 5}}, slices.Equal) {
+	if err != nil || !slices.EqualFunc(denseRows(d.X), [][]float64{{1, 2}, {4, 5}}, slices.Equal) {
 		t.Errorf("cells separated by spaces and tabs: %v, %v", d, err)
 	}
 }
 
-// randomText returns a random text of up to n of the given letters.
-func randomText(r *rand.Rand, letters string, n int) string {
-	b := make([]byte, r.IntN(n+1))
-	for i := range b {
-		b[i] = letters[r.IntN(len(letters))]
+// randomText returns a random text of 0 to n of the given letters.
+func randomText(random *rand.Rand, letters string, n int) string {
+	text := make([]byte, random.IntN(n+1))
+	for i := range text {
+		text[i] = letters[random.IntN(len(letters))]
 	}
-	return string(b)
+	return string(text)
 }
 
 // TestSplitRecords checks on random texts that rows without quotes are split in the way of encoding/csv. The reference
 // is the same text with a quote in its last row, for which encoding/csv is used.
 func TestSplitRecords(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
-		text := randomText(r, "1a,;|\t \r\n\n\v\xff", 20)
-		for _, s := range separators {
-			list := func(text string) (rows []string) {
-				err := splitRecords([]byte(text), s.sep, 0, func(cells []string, line, next int) bool {
+		text := randomText(random, "1a,;|\t \r\n\n\v\xff", 20)
+		for _, separator := range separators {
+			split := func(text string) (rows []string) {
+				err := splitRecords([]byte(text), separator.sep, 0, func(cells []string, line, next int) bool {
 					rows = append(rows, fmt.Sprintf("%q %d %d", cells, line, next))
 					return true
 				})
@@ -106,8 +106,8 @@ func TestSplitRecords(t *testing.T) {
 				}
 				return rows
 			}
-			if got, want := list(text+"\nq"), list(text+"\n\"q\""); !slices.Equal(got, want) {
-				t.Fatalf("%q by a %s: %s, want %s", text, s.name, got, want)
+			if got, want := split(text+"\nq"), split(text+"\n\"q\""); !slices.Equal(got, want) {
+				t.Fatalf("%q by a %s: %s, want %s", text, separator.name, got, want)
 			}
 		}
 	}
@@ -116,9 +116,9 @@ func TestSplitRecords(t *testing.T) {
 // TestParseNumber checks on random texts that parseNumber gives the bits of strconv.ParseFloat, and refuses the same
 // texts.
 func TestParseNumber(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 200000 {
-		text := randomText(r, "0123456789012345678901234567890123456789..-+e", 20)
+		text := randomText(random, "0123456789012345678901234567890123456789..-+e", 20)
 		got, err := parseNumber(text)
 		want, wantErr := strconv.ParseFloat(text, 64)
 		if (err != nil) != (wantErr != nil) || math.Float64bits(got) != math.Float64bits(want) {
@@ -141,6 +141,7 @@ func TestCheckColumns(t *testing.T) {
 	if err := read("1,2,3.5\n").CheckColumns([]string{"a", "b"}, "train.csv"); err != nil {
 		t.Errorf("without header: %v", err)
 	}
-	fails(t, d.CheckColumns([]string{"a", "b"}, "train.csv"), `test.csv: feature column 1 is "b" here, "a" in train.csv`)
-	fails(t, d.CheckColumns([]string{"a"}, "train.csv"), "2 feature columns here, 1 in train.csv")
+	wantError(t, d.CheckColumns([]string{"a", "b"}, "train.csv"),
+		`test.csv: feature column 1 is "b" here, "a" in train.csv`)
+	wantError(t, d.CheckColumns([]string{"a"}, "train.csv"), "2 feature columns here, 1 in train.csv")
 }

@@ -30,7 +30,7 @@ func (t Task) String() string {
 type Dataset struct {
 	Name   string
 	Task   Task
-	X      points.Points // n×d, raw or scaled by Scaling
+	X      points.Points // n×d; after Scale, the points scaled by Scaling
 	Target []float64     // regression: the answers, of the first target if there are several
 	// MoreTargets are the answers of the second and further targets of a regression, one list for each; nil for one
 	// target.
@@ -57,15 +57,15 @@ type Dataset struct {
 	// Scaling is the scaling that was applied to X; nil if X is raw, as read from the file. Scale sets it, and parts of
 	// the data set (Slice, Subset, Holdout) have it too.
 	Scaling *Scaling
-	// Mean is the number that a fit subtracts from the answers of a regression, one for each target; nil for zeros.
+	// Mean has the number that a fit subtracts from the answers of a regression, one for each target; nil for zeros.
 	// Center sets it. The answers themselves are unchanged.
 	Mean []float64
 	// Weights are the positive weights of the points in a fit and in scores; nil for ones. A point of weight 2 counts
 	// as two equal points.
 	Weights []float64
 	// ClassWeights are factors for the weights of the points of each class, in a fit but not in scores; nil for ones.
-	ClassWeights []float64
-	balanced     bool // ClassWeights are those of BalanceClasses, which depend on all rows
+	ClassWeights       []float64
+	hasBalancedWeights bool // ClassWeights are those of BalanceClasses, which depend on all rows
 	// Groups are the group numbers of the rows; nil means that each row is its own group. Rows of one group stay
 	// together in splits and in leave-one-out. Repeats says how the groups were chosen; if it is nil, they are chosen
 	// when they are needed (WithGroups). Group and GroupBy set both fields.
@@ -80,8 +80,8 @@ type Dataset struct {
 }
 
 // Check returns an error if d is nil or has no X, if a list of answers or groups does not have one element for each
-// point, if a class has no label, or if Task is unknown or the kind of the answers is not that of Task. Fits,
-// predictions and Append call it.
+// point, if a class has no label, if Task is unknown, or if d has classes and no numbers or vice versa against Task.
+// Fits, predictions and Append call it.
 func (d *Dataset) Check() error {
 	if d == nil || d.X == nil {
 		return errors.New("no points: the data set is nil; check the error of what loaded it")
@@ -92,10 +92,10 @@ func (d *Dataset) Check() error {
 			return fmt.Errorf("%s: %d numbers of target %d for %d points", d.Name, len(target), j, n)
 		}
 	}
-	for i, k := range d.Class {
-		if k < 0 || k >= len(d.Labels) {
-			return fmt.Errorf("%s: the class of row %d (counted from 0) is %d, and there are %d labels", d.Name, i, k,
-				len(d.Labels))
+	for i, class := range d.Class {
+		if class < 0 || class >= len(d.Labels) {
+			return fmt.Errorf("%s: the class of row %d (counted from 0) is %d, and there are %d labels", d.Name, i,
+				class, len(d.Labels))
 		}
 	}
 	onlyNumbers := d.Class == nil && d.Target != nil
@@ -127,8 +127,8 @@ func (d *Dataset) TargetColumns() [][]float64 { return append([][]float64{d.Targ
 // HasAnswers reports whether the answers are known.
 func (d *Dataset) HasAnswers() bool { return d.Target != nil || d.Class != nil }
 
-// CheckColumns returns an error if the names of d's features differ from names, including their order. otherName
-// is the name of the other data in the error message. If either list is nil, there is no error.
+// CheckColumns returns a *ParseError if the names of the features of d, in their order, differ from names. otherName is
+// the name of the other data in the error message. If either list is nil, there is no error.
 func (d *Dataset) CheckColumns(names []string, otherName string) error {
 	if d.Columns == nil || names == nil {
 		return nil
@@ -189,15 +189,15 @@ func gather[T any](v []T, index []int) []T {
 
 // selectRows returns the data set of a part of the rows, whose points are x.
 func (d *Dataset) selectRows(x points.Points, rows rowSelection) *Dataset {
-	s := *d
-	s.X, s.CopiedColumns, s.MoreTargets, s.unusedHashes = x, nil, nil, nil
+	selected := *d
+	selected.X, selected.CopiedColumns, selected.MoreTargets, selected.unusedHashes = x, nil, nil, nil
 	for _, y := range d.MoreTargets {
-		s.MoreTargets = append(s.MoreTargets, selectFrom(rows, y))
+		selected.MoreTargets = append(selected.MoreTargets, selectFrom(rows, y))
 	}
-	s.Target, s.Class = selectFrom(rows, d.Target), selectFrom(rows, d.Class)
-	s.Weights, s.Groups = selectFrom(rows, d.Weights), selectFrom(rows, d.Groups)
-	s.bestErrors = selectFrom(rows, d.bestErrors)
-	return &s
+	selected.Target, selected.Class = selectFrom(rows, d.Target), selectFrom(rows, d.Class)
+	selected.Weights, selected.Groups = selectFrom(rows, d.Weights), selectFrom(rows, d.Groups)
+	selected.bestErrors = selectFrom(rows, d.bestErrors)
+	return &selected
 }
 
 // maxShownClasses is the largest number of classes that a description names one by one.

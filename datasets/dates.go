@@ -57,8 +57,8 @@ var dateCell = regexp.MustCompile(`^(\d{4}[-/.]\d\d?(?:[-/.]\d\d?)?|\d{8}|\d\d?[
 // dateLayouts are the forms of dates with the year first, after all separators were replaced by hyphens.
 var dateLayouts = []string{"2006-1-2", "2006-1", "20060102"}
 
-// sinceEpoch matches seconds, milliseconds, microseconds or nanoseconds since 1970, from 1973 on.
-var sinceEpoch = regexp.MustCompile(`^\d{9,19}(?:\.\d*)?$`)
+// epochTime matches seconds, milliseconds, microseconds or nanoseconds since 1970, from 1973 on.
+var epochTime = regexp.MustCompile(`^\d{9,19}(?:\.\d*)?$`)
 
 const (
 	secondsPerDay = 24 * 60 * 60
@@ -79,33 +79,34 @@ type dateReader struct {
 	dayFirstCell, monthFirstCell, ambiguousCell    string // first number: the day, the month, or possibly either
 	zonedCell, unzonedCell, datedCell, undatedCell string // a time with a zone, a time without one, a date, no date
 
-	orderIsNew       bool // the cells of this file or a flag determined Order
-	ignoresTimes     bool // the cells have times of day, but those of the fit had none
-	earliest, latest float64
+	orderIsNew       bool    // the cells of this file or a flag determined Order
+	ignoresTimes     bool    // the cells have times of day, but those of the fit had none
+	earliest, latest float64 // first and last time of all cells, in seconds since 1970
 }
 
-// parseCell returns the code of a cell.
+// parseCell returns the code of a cell (encodeDate), with a negative sign if its day and month could be exchanged. It
+// returns an error if the cell is no date or time, or does not go with earlier cells or the fit.
 func (r *dateReader) parseCell(text string) (float64, error) {
-	if sinceEpoch.MatchString(text) {
-		v, err := strconv.ParseFloat(text, 64)
+	if epochTime.MatchString(text) {
+		epochSeconds, err := strconv.ParseFloat(text, 64)
 		digits := len(strings.Split(text, ".")[0])
 		for ; digits > 11; digits -= 3 { // seconds have 9 to 11 digits, and each smaller unit has three more
-			v /= 1000
+			epochSeconds /= 1000
 		}
 		if err != nil {
 			return 0, err
 		}
-		code := encodeDate(time.Unix(int64(v), 0).UTC(), math.Mod(v, secondsPerDay))
+		code := encodeDate(time.Unix(int64(epochSeconds), 0).UTC(), math.Mod(epochSeconds, secondsPerDay))
 		return code, r.checkParts(text, dateParts{time: true, zone: true, date: true})
 	}
-	m := dateCell.FindStringSubmatch(text)
-	if m == nil || text == "" {
+	groups := dateCell.FindStringSubmatch(text)
+	if groups == nil || text == "" {
 		return 0, r.formError(text)
 	}
-	date, hasTime := strings.NewReplacer("/", "-", ".", "-").Replace(m[1]), m[2] != ""
-	seconds, err := parseTimeOfDay(m[2:])
+	date, hasTime := strings.NewReplacer("/", "-", ".", "-").Replace(groups[1]), groups[2] != ""
+	seconds, err := parseTimeOfDay(groups[2:])
 	if err == nil {
-		err = r.checkParts(text, dateParts{hasTime, m[6] != "", date != ""})
+		err = r.checkParts(text, dateParts{hasTime, groups[6] != "", date != ""})
 	}
 	if err != nil {
 		return 0, err
@@ -114,8 +115,8 @@ func (r *dateReader) parseCell(text string) (float64, error) {
 		return encodeDate(time.Unix(0, 0).UTC(), seconds), nil
 	}
 	for _, layout := range dateLayouts {
-		if t, err := time.Parse(layout, date); err == nil {
-			return encodeDate(t, seconds), nil
+		if day, err := time.Parse(layout, date); err == nil {
+			return encodeDate(day, seconds), nil
 		}
 	}
 	return r.parseYearLast(text, date, seconds)
@@ -192,25 +193,25 @@ func (r *dateReader) parseYearLast(text, date string, seconds float64) (float64,
 	return code, nil
 }
 
-// parseTimeOfDay returns the seconds since midnight of the groups of dateCell from the hour on: in UTC if there is a
-// time zone, else in the local time of the cell.
-func parseTimeOfDay(m []string) (seconds float64, err error) {
-	if m[0] == "" {
+// parseTimeOfDay returns the seconds since midnight, in UTC if there is a time zone, else in the local time of the
+// cell. groups are the groups of dateCell from the hour on: hour, minute, second, AM or PM, and time zone.
+func parseTimeOfDay(groups []string) (seconds float64, err error) {
+	if groups[0] == "" {
 		return 0, nil
 	}
-	hour, _ := strconv.Atoi(m[0])
-	minute, _ := strconv.Atoi(m[1])
-	second, _ := strconv.ParseFloat(cmp.Or(strings.Replace(m[2], ",", ".", 1), "0"), 64)
-	if amOrPM := strings.ToLower(m[3]); amOrPM != "" {
+	hour, _ := strconv.Atoi(groups[0])
+	minute, _ := strconv.Atoi(groups[1])
+	second, _ := strconv.ParseFloat(cmp.Or(strings.Replace(groups[2], ",", ".", 1), "0"), 64)
+	if amOrPM := strings.ToLower(groups[3]); amOrPM != "" {
 		if hour < 1 || hour > 12 {
 			return 0, fmt.Errorf("the hour %d does not go with %s", hour, amOrPM)
 		}
 		hour = hour%12 + map[string]int{"pm": 12}[amOrPM]
 	}
 	if hour > 23 || minute > 59 || second > 61 { // 60 and more is a leap second
-		return 0, fmt.Errorf("%s:%s:%v is no time of day", m[0], m[1], second)
+		return 0, fmt.Errorf("%s:%s:%v is no time of day", groups[0], groups[1], second)
 	}
-	seconds, zone := float64(hour*3600+minute*60)+second, m[4]
+	seconds, zone := float64(hour*3600+minute*60)+second, groups[4]
 	if zone != "" && strings.ContainsAny(zone[:1], "+-") {
 		digits := strings.Replace(zone[1:], ":", "", 1)
 		zoneHours, _ := strconv.Atoi(digits[:2])
@@ -267,13 +268,13 @@ func (r *dateReader) decideOrder() error {
 	return nil
 }
 
-// setRange sets earliest and latest from the codes of all cells, NaN for missing ones, and without a fit Form and
-// First. decideOrder must have succeeded.
+// setRange sets earliest and latest from the codes of all cells, in which NaN stands for a missing cell. If no fit has
+// set Form and First, it sets them too. decideOrder must have succeeded.
 func (r *dateReader) setRange(codes iter.Seq[float64]) {
 	r.earliest, r.latest = math.Inf(1), math.Inf(-1)
 	for code := range codes {
-		if t := r.decodeSeconds(code); !math.IsNaN(code) {
-			r.earliest, r.latest = min(r.earliest, t), max(r.latest, t)
+		if seconds := r.decodeSeconds(code); !math.IsNaN(code) {
+			r.earliest, r.latest = min(r.earliest, seconds), max(r.latest, seconds)
 		}
 	}
 	switch {
@@ -315,30 +316,30 @@ func (r *dateReader) String() string {
 
 // setFeatures writes the features of the cell with the given code to row: NaN if the code is NaN.
 func (d *DateCoding) setFeatures(row []float64, code float64) {
-	t := d.decodeSeconds(code)
+	seconds := d.decodeSeconds(code)
 	if math.IsNaN(code) {
-		t = math.NaN()
+		seconds = math.NaN()
 	}
-	cycle := func(value, period float64) {
+	setCycle := func(value, period float64) {
 		row[0], row[1] = math.Sincos(2 * math.Pi * value / period)
 		row = row[2:]
 	}
-	secondOfDay := math.Mod(math.Mod(t, secondsPerDay)+secondsPerDay, secondsPerDay)
+	secondOfDay := math.Mod(math.Mod(seconds, secondsPerDay)+secondsPerDay, secondsPerDay)
 	if d.Form == "time" {
-		cycle(secondOfDay, secondsPerDay)
+		setCycle(secondOfDay, secondsPerDay)
 		return
 	}
 	firstDay, _ := time.Parse(time.DateOnly, d.First) // validate and decideOrder ensure that it is a date
-	row[0] = (t - float64(firstDay.Unix())) / secondsPerDay
+	row[0] = (seconds - float64(firstDay.Unix())) / secondsPerDay
 	row = row[1:]
 	if d.HasTimes {
-		cycle(secondOfDay, secondsPerDay)
+		setCycle(secondOfDay, secondsPerDay)
 	}
-	day := (t - secondOfDay) / secondsPerDay // whole days since 1970-01-01, a Thursday
-	cycle(day+3, 7)                          // a multiple of 7 for Mondays
-	yearDay := t
-	if !math.IsNaN(t) {
-		yearDay = float64(time.Unix(int64(math.Floor(t)), 0).UTC().YearDay()-1) + secondOfDay/secondsPerDay
+	day := (seconds - secondOfDay) / secondsPerDay // whole days since 1970-01-01, a Thursday
+	setCycle(day+3, 7)                             // a multiple of 7 for Mondays
+	yearDay := seconds                             // NaN for a missing cell
+	if !math.IsNaN(seconds) {
+		yearDay = float64(time.Unix(int64(math.Floor(seconds)), 0).UTC().YearDay()-1) + secondOfDay/secondsPerDay
 	}
-	cycle(yearDay, 365.25)
+	setCycle(yearDay, 365.25) // the mean length of a year, in days
 }

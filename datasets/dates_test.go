@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// dated returns a table with a number, one of the given cells in the column when, and an answer.
-func dated(cells ...string) string {
+// dateTable returns a table with a number, one of the given cells in the column when, and an answer.
+func dateTable(cells ...string) string {
 	text := "a,when,y\n"
 	for i, cell := range cells {
 		text += fmt.Sprintf("%d,%s,1\n", i%2, cell)
@@ -45,70 +45,70 @@ func TestDates(t *testing.T) {
 		{"01/02/2024|03/02/2024", "month", "2024-01-02|2024-03-02", "the month first"},
 		{"10:30|23:59:30", "", "T10:30:00Z|T23:59:30Z", "times of day"},
 	} {
-		d, err := readDates(dated(strings.Split(c.cells, "|")...), c.order)
+		d, err := readDates(dateTable(strings.Split(c.cells, "|")...), c.order)
 		if err != nil {
 			t.Errorf("%s: %v", c.cells, err)
 			continue
 		}
-		contains(t, d.ReadReport.String(), c.note)
+		checkContains(t, d.ReadReport.String(), c.note)
 		checkDates(t, c.cells, d, c.want)
 		// The model has what it needs: the features of other files are found by the raw column, and equal.
-		o := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
+		options := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
 		text := "when,a,y\n"
 		for i, cell := range strings.Split(c.cells, "|") {
 			text += fmt.Sprintf("%s,%d,1\n", cell, i%2)
 		}
-		again := must(Read(strings.NewReader(text), "again", &o))
-		if fmt.Sprint(dense(again.X)) != fmt.Sprint(dense(d.X)) {
-			t.Errorf("%s: %v, then %v", c.cells, dense(d.X), dense(again.X))
+		again := must(Read(strings.NewReader(text), "again", &options))
+		if fmt.Sprint(denseRows(again.X)) != fmt.Sprint(denseRows(d.X)) {
+			t.Errorf("%s: %v, then %v", c.cells, denseRows(d.X), denseRows(again.X))
 		}
 	}
 }
 
-// checkDates compares the features of d with those of the instants want, which are separated by |. cells is the text
-// of the table, for messages.
+// checkDates compares the features of d with the features that are computed here from the instants want, which are
+// separated by |. cells is the text of the table, for messages.
 func checkDates(t *testing.T, cells string, d *Dataset, want string) {
 	t.Helper()
-	var all []time.Time
+	var instants []time.Time
 	onlyTimes := strings.HasPrefix(want, "T") // times of day without dates
 	hasTimes := strings.Contains(want, "T")
-	for _, w := range strings.Split(want, "|") {
+	for _, text := range strings.Split(want, "|") {
 		if onlyTimes {
-			w = "1970-01-01" + w
-		} else if !strings.Contains(w, "T") {
-			w += "T00:00:00Z"
+			text = "1970-01-01" + text
+		} else if !strings.Contains(text, "T") {
+			text += "T00:00:00Z"
 		}
-		all = append(all, must(time.Parse(time.RFC3339, w)))
+		instants = append(instants, must(time.Parse(time.RFC3339, text)))
 	}
-	first := all[0]
-	for _, w := range all {
-		if w.Before(first) {
-			first = w
+	first := instants[0]
+	for _, instant := range instants {
+		if instant.Before(first) {
+			first = instant
 		}
 	}
 	first = first.Truncate(24 * time.Hour)
-	for i, w := range all {
+	for i, instant := range instants {
 		row := []float64{float64(i % 2)}
-		cycle := func(v, period float64) {
+		appendCycle := func(v, period float64) {
 			row = append(row, math.Sin(2*math.Pi*v/period), math.Cos(2*math.Pi*v/period))
 		}
-		hour := w.Sub(w.Truncate(24 * time.Hour)).Hours()
+		hour := instant.Sub(instant.Truncate(24 * time.Hour)).Hours()
 		if !onlyTimes {
-			row = append(row, w.Sub(first).Hours()/24)
+			row = append(row, instant.Sub(first).Hours()/24)
 		}
 		if hasTimes {
-			cycle(hour, 24)
+			appendCycle(hour, 24)
 		}
 		if !onlyTimes {
-			cycle(float64((w.Weekday()+6)%7), 7)
-			cycle(float64(w.YearDay()-1)+hour/24, 365.25)
+			appendCycle(float64((instant.Weekday()+6)%7), 7)
+			appendCycle(float64(instant.YearDay()-1)+hour/24, 365.25)
 		}
-		got := dense(d.X)[i]
+		got := denseRows(d.X)[i]
 		if len(got) != len(row) || len(d.Columns) != len(row) {
 			t.Fatalf("%s: %v, want %v", cells, got, row)
 		}
 		for j := range row {
-			if math.Abs(got[j]-row[j]) > 1e-9 {
+			if math.Abs(got[j]-row[j]) > 1e-9 { // rounding errors of seconds since 1970, in days
 				t.Errorf("%s: row %d is %v, want %v: %q", cells, i, got, row, d.Columns)
 				break
 			}
@@ -128,38 +128,41 @@ func TestDateFaults(t *testing.T) {
 		"2024-01-01T10:00Z|2024-01-01T10:00": `"2024-01-01T10:00Z" has a time zone, and "2024-01-01T10:00" has none`,
 		"1/2/24":                             "is no date", "2024-01-01T10:00+25:00": "is no time zone",
 	} {
-		fails(t, errOf(readDates(dated(strings.Split(cells, "|")...), "")), want)
+		wantError(t, errorFrom(readDates(dateTable(strings.Split(cells, "|")...), "")), want)
 	}
-	fails(t, errOf(readDates(dated("13/01/2024"), "month")), "does not have the month first")
+	wantError(t, errorFrom(readDates(dateTable("13/01/2024"), "month")), "does not have the month first")
 	for _, c := range []struct{ fit, other, want string }{
 		{"2024-01-01", "01/02/2024", "is open (\"01/02/2024\"): write the year first"},
 		{"2024-01-01T10:00", "2024-01-01T10:00Z", "those of the fit have none"},
 		{"2024-01-01T10:00Z", "2024-01-01 10:00", "those of the fit have one"}, {"10:00", "2024-01-01", "a time alone"},
 		{"2024-01-01", "10:00", "has no date; those of the fit have one"}, {"13/01/2024", "01/13/2024", "have the day first"},
 	} {
-		d := must(readDates(dated(c.fit, c.fit), ""))
-		o := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
-		fails(t, errOf(Read(strings.NewReader(dated(c.other)), "f", &o)), c.want)
+		d := must(readDates(dateTable(c.fit, c.fit), ""))
+		options := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
+		wantError(t, errorFrom(Read(strings.NewReader(dateTable(c.other)), "f", &options)), c.want)
 	}
 	for cells, want := range map[string]string{
 		"2024-01-01|2024-01-02|": "dates or times (--drop when leaves them out); add --dates when --impute median", "10:00|11:00": "add --dates when",
 		"2024-01-01|2024-01-32": `which --dates cannot read: "2024-01-32" is no date`, "2024-01-01|2024-01-02|5": "and numbers; add --drop when",
 		"01/02/2024|03/04/2024": "add order=day or order=month to --dates; add --drop when",
 	} {
-		fails(t, errOf(Read(strings.NewReader(dated(strings.Split(cells, "|")...)), "f", nil)), want)
+		wantError(t, errorFrom(Read(strings.NewReader(dateTable(strings.Split(cells, "|")...)), "f", nil)), want)
 	}
-	for want, bad := range map[string]DateCoding{`the first day "soon"`: {Form: "date", First: "soon"}, `the form "x"`: {Form: "x"},
+	for want, coding := range map[string]DateCoding{`the first day "soon"`: {Form: "date", First: "soon"},
+		`the form "x"`:           {Form: "x"},
 		"unknown order of dates": {Order: "year"}} {
-		fails(t, errOf(Read(strings.NewReader(dated("2024-01-01")), "f",
-			&ReadOptions{ColumnCodings: []ColumnCoding{{Column: "when", Dates: &bad}}})), want)
+		wantError(t, errorFrom(Read(strings.NewReader(dateTable("2024-01-01")), "f",
+			&ReadOptions{ColumnCodings: []ColumnCoding{{Column: "when", Dates: &coding}}})), want)
 	}
-	d := must(readDates(dated("2024-01-01", "2024-01-02"), ""))
-	o := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
-	z := must(Read(strings.NewReader(dated("2024-01-01T10:00", "13/01/2024")), "f", &o))
-	contains(t, z.ReadReport.String(), `the day first, as in "13/01/2024"; the times of day are left out, as the fit had none`)
-	gaps := must(Read(strings.NewReader(dated("2024-01-01", "")), "f", &ReadOptions{Task: "regression", KeepMissing: true,
+	d := must(readDates(dateTable("2024-01-01", "2024-01-02"), ""))
+	options := ReadOptions{Task: "regression", ColumnCodings: d.ColumnCodings, Columns: d.Columns, Dim: d.Dim()}
+	later := must(Read(strings.NewReader(dateTable("2024-01-01T10:00", "13/01/2024")), "f", &options))
+	checkContains(t, later.ReadReport.String(),
+		`the day first, as in "13/01/2024"; the times of day are left out, as the fit had none`)
+	gaps := must(Read(strings.NewReader(dateTable("2024-01-01", "")), "f", &ReadOptions{Task: "regression",
+		KeepMissing:   true,
 		ColumnCodings: []ColumnCoding{{Column: "when", Dates: &DateCoding{}}}}))
-	if row := dense(gaps.X)[1]; gaps.ReadReport.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) ||
+	if row := denseRows(gaps.X)[1]; gaps.ReadReport.Missing != 1 || !math.IsNaN(row[1]) || !math.IsNaN(row[5]) ||
 		row[0] != 1 {
 		t.Errorf("a missing date is %v, want 1 and NaN for each of its parts", row)
 	}

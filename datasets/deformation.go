@@ -22,15 +22,15 @@ import (
 // of standard deviation σ, truncated at 3σ and normalized to sum 1. Values between pixels are interpolated bilinearly;
 // outside the picture they are zero. All lengths are in pixels. The zero value does not change pictures.
 type deformation struct {
-	Shift  float64 // each component of t is uniform in (−Shift, Shift)
-	Rotate float64 // the angle of R is uniform in (−Rotate, Rotate), in degrees
-	Alpha  float64 // α: the components of the displacement have the root mean square α/(2σ√(3π))
-	Sigma  float64 // σ ≥ 0: 0 omits the elastic part
+	Shift    float64 // each component of t is uniform in (−Shift, Shift)
+	Rotation float64 // the angle of R is uniform in (−Rotation, Rotation), in degrees
+	Alpha    float64 // α: the components of the displacement have the root mean square α/(2σ√(3π))
+	Sigma    float64 // σ ≥ 0: 0 omits the elastic part
 }
 
 // String describes the distribution for the source of a data set.
 func (d deformation) String() string {
-	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate,
+	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotation,
 		d.Alpha, d.Sigma)
 }
 
@@ -39,11 +39,11 @@ func (d deformation) String() string {
 func (d deformation) deformRows(ctx context.Context, x *points.Dense32, firstRow int, g rng.Stream,
 	draw func(i int, picture []float32)) error {
 	const blockRows = 64 // rows for which a thread allocates its memory once
-	return accel.ForEach(ctx, max(0, x.N-firstRow+blockRows-1)/blockRows, func(_, b int) {
-		f, picture := newDeformer(d, int(math.Sqrt(float64(x.D)))), make([]float32, x.D)
-		for i := firstRow + b*blockRows; i < min(firstRow+(b+1)*blockRows, x.N); i++ {
+	return accel.ForEach(ctx, max(0, x.N-firstRow+blockRows-1)/blockRows, func(_, block int) {
+		worker, picture := newDeformer(d, int(math.Sqrt(float64(x.D)))), make([]float32, x.D)
+		for i := firstRow + block*blockRows; i < min(firstRow+(block+1)*blockRows, x.N); i++ {
 			draw(i, picture)
-			f.apply(x.Row(i), picture, g.Sub("row", uint64(i)))
+			worker.apply(x.Row(i), picture, g.Sub("row", uint64(i)))
 		}
 	})
 }
@@ -59,88 +59,88 @@ type deformer struct {
 }
 
 // newDeformer returns a deformer of pictures of side×side pixels.
-func newDeformer(d deformation, side int) *deformer {
-	f := &deformer{deformation: d, side: side}
+func newDeformer(distribution deformation, side int) *deformer {
+	d := &deformer{deformation: distribution, side: side}
 	if d.Alpha == 0 || d.Sigma <= 0 {
-		return f
+		return d
 	}
-	r := int(math.Ceil(3 * d.Sigma))
-	f.filter = make([]float64, 2*r+1)
+	r := int(math.Ceil(3 * d.Sigma)) // radius of the filter
+	d.filter = make([]float64, 2*r+1)
 	var sum float64
-	for k := range f.filter {
+	for k := range d.filter {
 		x := float64(k-r) / d.Sigma
-		f.filter[k] = math.Exp(-x * x / 2)
-		sum += f.filter[k]
+		d.filter[k] = math.Exp(-x * x / 2)
+		sum += d.filter[k]
 	}
-	for k := range f.filter {
-		f.filter[k] /= sum
+	for k := range d.filter {
+		d.filter[k] /= sum
 	}
 	paddedSide := side + 2*r
-	f.noise, f.filteredRows = make([]float64, paddedSide*paddedSide), make([]float64, paddedSide*side)
-	f.field = [2][]float64{make([]float64, side*side), make([]float64, side*side)}
-	return f
+	d.noise, d.filteredRows = make([]float64, paddedSide*paddedSide), make([]float64, paddedSide*side)
+	d.field = [2][]float64{make([]float64, side*side), make([]float64, side*side)}
+	return d
 }
 
 // drawField sets the displacement field to α·(G_σ ∗ u), with u drawn from g. The noise extends beyond the picture by
 // the radius of the filter, so that the field has the same strength at the border as inside.
-func (f *deformer) drawField(g rng.Stream) {
-	paddedSide, n := f.side+len(f.filter)-1, f.side
-	for axis, field := range f.field {
-		g.Sub("field", uint64(axis)).Float64s(f.noise, 0)
-		for i, v := range f.noise {
-			f.noise[i] = f.Alpha * (2*v - 1)
+func (d *deformer) drawField(g rng.Stream) {
+	paddedSide, n := d.side+len(d.filter)-1, d.side
+	for axis, field := range d.field {
+		g.Sub("field", uint64(axis)).Float64s(d.noise, 0)
+		for i, v := range d.noise {
+			d.noise[i] = d.Alpha * (2*v - 1)
 		}
-		clear(f.filteredRows)
+		clear(d.filteredRows)
 		clear(field)
 		for y := range paddedSide {
-			row := f.filteredRows[y*n : (y+1)*n]
-			for k, w := range f.filter {
-				floats.AddScaled(row, w, f.noise[y*paddedSide+k:y*paddedSide+k+n])
+			row := d.filteredRows[y*n : (y+1)*n]
+			for k, w := range d.filter {
+				floats.AddScaled(row, w, d.noise[y*paddedSide+k:y*paddedSide+k+n])
 			}
 		}
-		for k, w := range f.filter {
-			floats.AddScaled(field, w, f.filteredRows[k*n:(k+n)*n])
+		for k, w := range d.filter {
+			floats.AddScaled(field, w, d.filteredRows[k*n:(k+n)*n])
 		}
 	}
 }
 
-// apply sets dst to the picture src under the deformation drawn from g. Both are stored row by row. Values are rounded
-// to whole numbers, as pixels are.
-func (f *deformer) apply(dst, src []float32, g rng.Stream) {
-	if f.filter != nil {
-		f.drawField(g)
+// apply deforms the picture src by a deformation drawn from g, and writes the result to dst. Both pictures are stored
+// row by row. Values are rounded to whole numbers, because pixels are bytes.
+func (d *deformer) apply(dst, src []float32, g rng.Stream) {
+	if d.filter != nil {
+		d.drawField(g)
 	}
 	u := g.Sub("affine")
-	symmetric := func(i uint64) float64 { return 2*u.Float64(i) - 1 } // uniform in (−1, 1)
-	tx, ty := f.Shift*symmetric(0), f.Shift*symmetric(1)
-	sin, cos := math.Sincos(f.Rotate * symmetric(2) * math.Pi / 180)
-	c := float64(f.side-1) / 2
-	for y := range f.side {
-		for x := range f.side {
-			k := y*f.side + x
+	uniform := func(i uint64) float64 { return 2*u.Float64(i) - 1 } // uniform in (−1, 1)
+	tx, ty := d.Shift*uniform(0), d.Shift*uniform(1)
+	sin, cos := math.Sincos(d.Rotation * uniform(2) * math.Pi / 180)
+	c := float64(d.side-1) / 2
+	for y := range d.side {
+		for x := range d.side {
+			k := y*d.side + x
 			px, py := float64(x)-c, float64(y)-c
 			sx, sy := c+cos*px-sin*py+tx, c+sin*px+cos*py+ty
-			if f.filter != nil {
-				sx, sy = sx+f.field[0][k], sy+f.field[1][k]
+			if d.filter != nil {
+				sx, sy = sx+d.field[0][k], sy+d.field[1][k]
 			}
-			dst[k] = float32(math.Round(f.value(src, sx, sy)))
+			dst[k] = float32(math.Round(d.value(src, sx, sy)))
 		}
 	}
 }
 
 // value returns the value of the picture at (x, y), interpolated bilinearly.
-func (f *deformer) value(src []float32, x, y float64) float64 {
+func (d *deformer) value(src []float32, x, y float64) float64 {
 	x0, y0 := math.Floor(x), math.Floor(y)
-	a, b := x-x0, y-y0
+	fx, fy := x-x0, y-y0
 	i, j := int(y0), int(x0)
-	return (1-b)*((1-a)*f.pixel(src, i, j)+a*f.pixel(src, i, j+1)) +
-		b*((1-a)*f.pixel(src, i+1, j)+a*f.pixel(src, i+1, j+1))
+	return (1-fy)*((1-fx)*d.pixel(src, i, j)+fx*d.pixel(src, i, j+1)) +
+		fy*((1-fx)*d.pixel(src, i+1, j)+fx*d.pixel(src, i+1, j+1))
 }
 
 // pixel returns the pixel in row i and column j, or 0 outside the picture.
-func (f *deformer) pixel(src []float32, i, j int) float64 {
-	if i < 0 || j < 0 || i >= f.side || j >= f.side {
+func (d *deformer) pixel(src []float32, i, j int) float64 {
+	if i < 0 || j < 0 || i >= d.side || j >= d.side {
 		return 0
 	}
-	return float64(src[i*f.side+j])
+	return float64(src[i*d.side+j])
 }

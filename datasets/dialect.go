@@ -27,25 +27,25 @@ var separators = []struct {
 // ParseSeparator returns the separator that a word stands for: a single character, or a character given by its name. It
 // returns 0 for "auto" and "".
 func ParseSeparator(word string) (rune, error) {
-	for _, s := range separators {
-		if word == s.name {
-			return s.sep, nil
+	for _, separator := range separators {
+		if word == separator.name {
+			return separator.sep, nil
 		}
 	}
-	switch r := []rune(strings.ReplaceAll(word, `\t`, "\t")); {
+	switch runes := []rune(strings.ReplaceAll(word, `\t`, "\t")); {
 	case word == "" || word == "auto":
 		return 0, nil
-	case len(r) == 1 && !strings.ContainsRune("\"\r\n\uFFFD", r[0]):
-		return r[0], nil
+	case len(runes) == 1 && !strings.ContainsRune("\"\r\n\uFFFD", runes[0]):
+		return runes[0], nil
 	}
 	return 0, fmt.Errorf("separator %s: want auto, one character, or comma, semicolon, tab, pipe or blank", quote(word))
 }
 
 // separatorName returns the name of a separator, or the character in quotes if it has no name.
 func separatorName(sep rune) string {
-	for _, s := range separators {
-		if sep == s.sep {
-			return s.name
+	for _, separator := range separators {
+		if sep == separator.sep {
+			return separator.name
 		}
 	}
 	return strconv.Quote(string(sep))
@@ -63,10 +63,10 @@ func splitRecords(text []byte, sep, comment rune, visit func(cells []string, lin
 		splitPlainRecords(string(text), sep, visit)
 		return nil
 	}
-	c := csv.NewReader(bytes.NewReader(text))
-	c.Comma, c.Comment, c.TrimLeadingSpace, c.FieldsPerRecord, c.ReuseRecord = sep, comment, sep != '\t', -1, true
+	r := csv.NewReader(bytes.NewReader(text))
+	r.Comma, r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord, r.ReuseRecord = sep, comment, sep != '\t', -1, true
 	for {
-		cells, err := c.Read()
+		cells, err := r.Read()
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
@@ -75,7 +75,7 @@ func splitRecords(text []byte, sep, comment rune, visit func(cells []string, lin
 		if n := len(cells); sep == ' ' && n > 1 && cells[n-1] == "" {
 			cells = cells[:n-1]
 		}
-		line, _ := c.FieldPos(0)
+		line, _ := r.FieldPos(0)
 		nextLine := line
 		for j, cell := range cells {
 			nextLine += strings.Count(cell, "\n")
@@ -93,16 +93,16 @@ func blanksForTabs(text []byte, comment rune) []byte {
 		return bytes.ReplaceAll(text, []byte("\t"), []byte(" "))
 	}
 	text = bytes.Clone(text)
-	isQuoted, inComment, start := false, false, []byte(string(comment))
-	for i, b := range text {
+	isQuoted, inComment, commentStart := false, false, []byte(string(comment))
+	for i, char := range text {
 		if !isQuoted && (i == 0 || text[i-1] == '\n') {
-			inComment = comment != 0 && bytes.HasPrefix(text[i:], start)
+			inComment = comment != 0 && bytes.HasPrefix(text[i:], commentStart)
 		}
 		switch {
 		case inComment:
-		case b == '"':
+		case char == '"':
 			isQuoted = !isQuoted
-		case b == '\t' && !isQuoted:
+		case char == '\t' && !isQuoted:
 			text[i] = ' '
 		}
 	}
@@ -152,10 +152,11 @@ func firstRows(head []byte, sep, comment rune) (rows [][]string) {
 // commonWidth returns the most frequent number of cells of a row, and the number of rows that have it. A first row with
 // one cell less, the form in which R writes a header, counts as one of them.
 func commonWidth(rows [][]string) (width, rowsOfWidth int) {
-	count := map[int]int{}
+	rowCount := map[int]int{}
 	for _, row := range rows {
-		if count[len(row)]++; count[len(row)] > rowsOfWidth || count[len(row)] == rowsOfWidth && len(row) > width {
-			width, rowsOfWidth = len(row), count[len(row)]
+		if rowCount[len(row)]++; rowCount[len(row)] > rowsOfWidth || rowCount[len(row)] == rowsOfWidth &&
+			len(row) > width {
+			width, rowsOfWidth = len(row), rowCount[len(row)]
 		}
 	}
 	if rowsOfWidth > 1 && isRowNameHeader(rows, width) {
@@ -180,10 +181,10 @@ func isRowNameHeader(rows [][]string, width int) bool {
 // error if two separators have the best score; only a blank yields to another separator. If no separator gives two
 // cells, the table has one column.
 func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err error) {
-	bestScore, rival := 0.0, rune(0) // rival is another separator with the best score, or 0
-	for _, s := range separators {
-		others := strings.ReplaceAll(";,\t|", string(s.sep), "")
-		rows := firstRows(head, s.sep, comment)
+	bestScore, tiedSeparator := 0.0, rune(0) // tiedSeparator is another separator with the best score, or 0
+	for _, separator := range separators {
+		otherSeparators := strings.ReplaceAll(";,\t|", string(separator.sep), "")
+		rows := firstRows(head, separator.sep, comment)
 		width, rowsOfWidth := commonWidth(rows)
 		if width < 2 {
 			continue
@@ -195,24 +196,24 @@ func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err er
 				switch {
 				case kindOf(cell) != wordCell:
 					numbers++
-				case strings.ContainsAny(cell, others):
+				case strings.ContainsAny(cell, otherSeparators):
 					numbers--
 				}
 			}
 		}
 		score := float64(rowsOfWidth)/float64(len(rows)) + float64(numbers)/float64(cells)
-		if sep != 0 && score == bestScore && s.sep != ' ' {
-			rival = s.sep
+		if sep != 0 && score == bestScore && separator.sep != ' ' {
+			tiedSeparator = separator.sep
 		}
 		if sep == 0 || score > bestScore {
-			sep, bestScore, rival = s.sep, score, 0
+			sep, bestScore, tiedSeparator = separator.sep, score, 0
 			reason = fmt.Sprintf("%d cells in %d of %d rows", width, rowsOfWidth, len(rows))
 		}
 	}
 	switch {
-	case rival != 0:
+	case tiedSeparator != 0:
 		return 0, "", fmt.Errorf("cells may be separated by a %s or a %s: say which by --format separator=",
-			separatorName(sep), separatorName(rival))
+			separatorName(sep), separatorName(tiedSeparator))
 	case sep == 0:
 		return ',', "one column", nil
 	}
@@ -222,7 +223,7 @@ func chooseSeparator(head []byte, comment rune) (sep rune, reason string, err er
 // headerEvidence describes the first row and the rows below it, to decide whether the first row is a header. The
 // integers are numbers of columns.
 type headerEvidence struct {
-	numbers  []float64 // the numbers in the first row; 0 for those in a local form
+	numbers  []float64 // the numbers in the first row; 0 for a number in a local form, such as with a decimal comma
 	allPlain bool      // none of the numbers is in a local form
 	noValues bool      // no cell of the first row, other than the target's, has a value
 
@@ -241,32 +242,32 @@ type headerEvidence struct {
 func gatherEvidence(firstRow []string, nextRows [][]string, target int) *headerEvidence {
 	e := &headerEvidence{allPlain: true, noValues: true}
 	for j, cell := range firstRow {
-		k, count, texts, allWhole := kindOf(cell), [localCell + 1]int{}, map[string]int{}, true
+		kind, kindCount, textCount, allWhole := kindOf(cell), [localCell + 1]int{}, map[string]int{}, true
 		for _, row := range nextRows {
 			if j < len(row) {
-				count[kindOf(row[j])]++
-				texts[row[j]]++
+				kindCount[kindOf(row[j])]++
+				textCount[row[j]]++
 				allWhole = allWhole && !strings.ContainsAny(row[j], ".eE")
 			}
 		}
-		if e.noValues = e.noValues && (k == missingCell || j == target && len(firstRow) > 1); !allWhole {
+		if e.noValues = e.noValues && (kind == missingCell || j == target && len(firstRow) > 1); !allWhole {
 			e.fractionColumns++
 		}
-		if k == numberCell || k == localCell {
+		if kind == numberCell || kind == localCell {
 			v, _ := parseNumber(cell)
-			e.numbers, e.allPlain = append(e.numbers, v), e.allPlain && k == numberCell
+			e.numbers, e.allPlain = append(e.numbers, v), e.allPlain && kind == numberCell
 		}
-		if k != wordCell {
+		if kind != wordCell {
 			continue
 		}
 		switch e.words++; {
-		case 10*count[wordCell] < count[numberCell]+count[localCell]: // a few words may be typing errors
+		case 10*kindCount[wordCell] < kindCount[numberCell]+kindCount[localCell]: // a few words may be typing errors
 			if e.wordsOverNumbers++; j != target {
 				e.featureWordsOverNumbers++
 			}
-		case texts[cell] > 0:
+		case textCount[cell] > 0:
 			e.repeatedWords++
-		case j == target && len(nextRows) >= 10 && len(texts)*minRowsPerClass <= len(nextRows):
+		case j == target && len(nextRows) >= 10 && len(textCount)*minRowsPerClass <= len(nextRows):
 			e.newTargetWords++
 		}
 	}
@@ -284,11 +285,12 @@ func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader b
 	e := gatherEvidence(firstRow, nextRows, target)
 	n := len(e.numbers)
 	newWords := e.wordsOverNumbers+e.newTargetWords > 0 // some word of the first row is not a value
-	rises := e.allPlain && n > 1
+	isIncreasing := e.allPlain && n > 1
 	for i := 1; i < n; i++ {
-		rises = rises && e.numbers[i] > e.numbers[i-1]
+		isIncreasing = isIncreasing && e.numbers[i] > e.numbers[i-1]
 	}
-	counts := rises && (e.numbers[0] == 0 || e.numbers[0] == 1) && e.numbers[n-1] == e.numbers[0]+float64(n-1)
+	countsColumns := isIncreasing && (e.numbers[0] == 0 || e.numbers[0] == 1) &&
+		e.numbers[n-1] == e.numbers[0]+float64(n-1)
 	switch {
 	case e.noValues:
 		return false, "the first row has no values", nil
@@ -296,15 +298,16 @@ func guessHeader(firstRow []string, nextRows [][]string, target int) (isHeader b
 		return true, "words", nil
 	case n == 0:
 		return false, "the words of the first row are in others too", nil
-	case counts && e.words > 0 && e.repeatedWords == 0 && newWords,
-		counts && e.words == 0 && n > 2 && 2*e.fractionColumns > len(firstRow): // 0, 1, 2, … above measured numbers
+	case countsColumns && e.words > 0 && e.repeatedWords == 0 && newWords,
+		// 0, 1, 2, … above measured numbers.
+		countsColumns && e.words == 0 && n > 2 && 2*e.fractionColumns > len(firstRow):
 		return true, "numbers that count the columns", nil
-	case counts && e.words == 0 && n > 4 && len(nextRows) >= 10: // above whole numbers
+	case countsColumns && e.words == 0 && n > 4 && len(nextRows) >= 10: // above whole numbers
 		return false, "", fmt.Errorf("the first row counts the columns: %s", either)
-	case rises && newWords && e.featureWordsOverNumbers == 0 && e.repeatedWords == 0 &&
+	case isIncreasing && newWords && e.featureWordsOverNumbers == 0 && e.repeatedWords == 0 &&
 		(e.wordsOverNumbers > 0 || n > 2):
 		return true, "numbers that rise, and the word " + quote(firstRow[target]), nil
-	case rises && e.newTargetWords > 0:
+	case isIncreasing && e.newTargetWords > 0:
 		return false, "", fmt.Errorf("%s of the first row is in no other: %s", quote(firstRow[target]), either)
 	}
 	return false, "the first row has numbers", nil

@@ -16,39 +16,40 @@ import (
 // TestScalingSlice checks that a scaling fitted on a slice of dense or sparse points uses the ranges, means and
 // deviations of the rows of the slice only. Invalid scalings are refused.
 func TestScalingSlice(t *testing.T) {
-	d := points.NewDense(5, 4, []float64{
+	x := points.NewDense(5, 4, []float64{
 		9, 9, 9, 9,
 		1, 0, 2, -1,
 		3, 0, 2, -2,
 		2, -4, 2, 0,
 		8, 8, 8, 8,
 	})
-	dp, sp := d.Slice(1, 4), sparseOf(d).Slice(1, 4)
+	dense, sparse := x.Slice(1, 4), toSparse(x).Slice(1, 4)
 	for kind, want := range map[string][]float64{ // features of the first point after scaling
 		"standard": {-1 / math.Sqrt(2.0/3), (4.0 / 3) / math.Sqrt(32.0/9), 0, 0},
 		"unit":     {1.0 / 3, 0, 1, -0.5},
 		"pixel":    {1.0 / 255, 0, 2.0 / 255, -1.0 / 255},
 	} {
-		sc := must(scalingFor(kind, sp))
-		for _, p := range []points.Points{dp, sp} {
-			if got := dense(applied(sc, p))[0]; !floats.EqualApprox(got, want, 1e-15) {
-				t.Errorf("%s of %T: %v, want %v", kind, p, got, want)
+		scaling := must(fitScalingUnlimited(kind, sparse))
+		for _, slice := range []points.Points{dense, sparse} {
+			// Up to rounding errors.
+			if got := denseRows(applyScaling(scaling, slice))[0]; !floats.EqualApprox(got, want, 1e-15) {
+				t.Errorf("%s of %T: %v, want %v", kind, slice, got, want)
 			}
 		}
 	}
 	x32 := points.NewDense32(1, 2, []float32{3, 5})
-	if y, ok := applied(&Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok ||
+	if y, ok := applyScaling(&Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok ||
 		!slices.Equal(y.Data, []float32{6, 15}) {
 		t.Errorf("float32 points: %v", y)
 	}
-	for want, sc := range map[string]*Scaling{
+	for want, scaling := range map[string]*Scaling{
 		"unknown scaling": {Kind: "none"}, "2 features has 1 shifts": {Kind: "unit", Scale: make([]float64, 2),
 			Shift: make([]float64, 1)},
 		"feature 1 is not finite": {Kind: "unit", Scale: []float64{0, 1}, Shift: []float64{0, math.Inf(1)}},
 		"feature 0 is":            {Kind: "unit", Scale: []float64{math.NaN()}},
 		"2 features has 4 shifts": {Kind: "matrix", Scale: []float64{1, 1}, Shift: make([]float64, 4), Matrix: make([]float64, 4)},
 	} {
-		fails(t, sc.Validate(), want)
+		wantError(t, scaling.Validate(), want)
 	}
 }
 
@@ -56,9 +57,10 @@ func TestScalingSlice(t *testing.T) {
 // and just above the limits on the number of different values and on the rows per value.
 func TestGuessedTask(t *testing.T) {
 	for _, c := range []struct {
-		kinds, rows int
-		format      string
-		want        string
+		distinct int    // number of distinct answers
+		rows     int    // number of rows
+		format   string // format of an answer
+		want     string // task, or part of the error
 	}{
 		{20, 100, "%d", "classification"}, {20, 99, "%d", "regression"}, {21, 105, "%d", "regression"},
 		{2, 10, "%d", "classification"},
@@ -67,14 +69,14 @@ func TestGuessedTask(t *testing.T) {
 		{21, 105, "w%d", "classification"}, {30, 150, "w%d", "classification"},
 		{3, 12, "%d/5/2020", "a date"},
 	} {
-		text := lines(c.rows, func(i int) string { return fmt.Sprintf("7,"+c.format, i%c.kinds) })
+		text := joinLines(c.rows, func(i int) string { return fmt.Sprintf("7,"+c.format, i%c.distinct) })
 		d, err := Read(strings.NewReader(text), "file", nil)
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = "regression"
 			if d.Task == Classification {
 				got = "classification"
-				if len(d.Labels) != c.kinds {
+				if len(d.Labels) != c.distinct {
 					t.Errorf("%+v: %d classes", c, len(d.Labels))
 				}
 			}
@@ -89,15 +91,16 @@ func TestGuessedTask(t *testing.T) {
 // refused. It also checks the number of columns for few and for many labels.
 func TestCodingErrors(t *testing.T) {
 	x := points.NewDense(2, 1, nil)
-	fails(t, errOf((Coding{}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
-	fails(t, errOf((Coding{Labels: []string{"a", "b"}}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no classes to fit")
+	wantError(t, errorFrom((Coding{}).EncodeForFit(&Dataset{Name: "d", X: x})), "d: no numbers to fit")
+	wantError(t, errorFrom((Coding{Labels: []string{"a", "b"}}).EncodeForFit(&Dataset{Name: "d", X: x})),
+		"d: no classes to fit")
 	if y, err := (Coding{}).EncodeForFit(&Dataset{X: x, Target: []float64{maxTarget, -maxTarget}}); err != nil ||
 		y.At(1, 0) != -maxTarget {
 		t.Errorf("the largest numbers that can be fitted: %v, %v", y, err)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), -1e308} {
 		d := &Dataset{Name: "made", X: points.NewDense(3, 1, nil), Target: []float64{1, 2, v}}
-		fails(t, errOf((Coding{}).EncodeForFit(d)), "made: the target of row 2 (counted from 0) is")
+		wantError(t, errorFrom((Coding{}).EncodeForFit(d)), "made: the target of row 2 (counted from 0) is")
 	}
 	for n, want := range []int{1, 1, 1, 3, 4} {
 		if got := (Coding{Labels: make([]string, n)}).Columns(); got != want {

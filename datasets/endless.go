@@ -13,12 +13,13 @@ import (
 // the deformations of MNIST8M do: for 1,000 generated rows, the squared distance to the nearest of the 60,000 training
 // digits of MNIST, with pixels in [0, 1], has the quartiles 15.6, 22.5 and 29.2; for 1,000 rows of MNIST8M they are
 // 16.6, 21.7 and 26.4.
-var endlessDeformation = deformation{Shift: 1, Rotate: 7.5, Alpha: 20, Sigma: 4}
+var endlessDeformation = deformation{Shift: 1, Rotation: 7.5, Alpha: 20, Sigma: 4}
 
 // endlessSeed is the seed of the endless data sets of the registry.
 const endlessSeed = 1
 
-// checkEndlessMemory returns an error if so many rows of the length of those of base do not fit into memory.
+// checkEndlessMemory returns an error if the given number of rows, each as long as a row of base and in float32, does
+// not fit into the memory budget.
 func checkEndlessMemory(base *Dataset, rows int, memory accel.Budget) error {
 	d := base.Dim()
 	return memory.Check(accel.SaturateInt64(4*float64(rows)*float64(d)), fmt.Sprintf("%s: %d rows of %d numbers",
@@ -29,8 +30,8 @@ func checkEndlessMemory(base *Dataset, rows int, memory accel.Budget) error {
 // pictures of base. Pictures are square, stored row by row, with values from 0 (background) to 255. Rows 0 … n−1 are
 // those of base. Row i ≥ n is row i mod n of base under a random deformation that is a function of the seed and i only.
 //
-// It follows the "infinite MNIST" of Loosli, Canu and Bottou (Training invariant support vector machines using
-// selective sampling, in Large Scale Kernel Machines, 2007).
+// The construction follows the "infinite MNIST" of Loosli, Canu and Bottou (Training invariant support vector machines
+// using selective sampling, in Large Scale Kernel Machines, 2007).
 func generateEndless(ctx context.Context, base *Dataset, distortion deformation, seed uint64, rows int) (*Dataset,
 	error) {
 	n, d := base.X.Dims()

@@ -21,25 +21,25 @@ func TestEndless(t *testing.T) {
 		return must(generateEndless(t.Context(), base, d, seed, rows))
 	}
 	hundred := generate(endlessDeformation, 1, 100)
-	data := func(d *Dataset, rows int) []float32 { return d.X.(*points.Dense32).Data[:784*rows] }
-	if !slices.Equal(data(hundred, 30), data(base, 30)) ||
+	pixels := func(d *Dataset, rows int) []float32 { return d.X.(*points.Dense32).Data[:784*rows] }
+	if !slices.Equal(pixels(hundred, 30), pixels(base, 30)) ||
 		strings.Contains(generate(endlessDeformation, 1, 30).Source, "generated from") {
 		t.Error("the first rows are not the given ones")
 	}
 	if !strings.Contains(hundred.Source, "generated from synthetic-digits") {
 		t.Errorf("source %q", hundred.Source)
 	}
-	if !slices.Equal(data(generate(endlessDeformation, 1, 75), 75), data(hundred, 75)) {
+	if !slices.Equal(pixels(generate(endlessDeformation, 1, 75), 75), pixels(hundred, 75)) {
 		t.Error("the rows depend on how many follow")
 	}
 	threads := accel.Threads()
 	accel.SetThreads(3)
 	again := generate(endlessDeformation, 1, 100)
 	accel.SetThreads(threads)
-	if !slices.Equal(data(again, 100), data(hundred, 100)) {
+	if !slices.Equal(pixels(again, 100), pixels(hundred, 100)) {
 		t.Error("the rows depend on the number of threads")
 	}
-	row := func(s *Dataset, i int) []float32 { return s.X.(*points.Dense32).Row(i) }
+	row := func(d *Dataset, i int) []float32 { return d.X.(*points.Dense32).Row(i) }
 	if slices.Equal(row(hundred, 30), row(hundred, 60)) || slices.Equal(row(hundred, 30),
 		row(generate(endlessDeformation, 2, 31), 30)) {
 		t.Error("a deformation is drawn twice")
@@ -49,10 +49,10 @@ func TestEndless(t *testing.T) {
 			t.Errorf("row %d has class %d, its original %d", i, hundred.Class[i], base.Class[i%30])
 		}
 	}
-	if still := generate(deformation{}, 1, 60); !slices.Equal(data(still, 60)[30*784:], data(base, 30)) {
+	if undeformed := generate(deformation{}, 1, 60); !slices.Equal(pixels(undeformed, 60)[30*784:], pixels(base, 30)) {
 		t.Error("no deformation deforms")
 	}
-	fails(t, checkEndlessMemory(base, 1<<40, accel.AvailableMemory(0, 1)), "take fewer")
+	wantError(t, checkEndlessMemory(base, 1<<40, accel.AvailableMemory(0, 1)), "take fewer")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := generateEndless(ctx, base, endlessDeformation, 1, 1000); !errors.Is(err, context.Canceled) {
@@ -68,20 +68,20 @@ func TestDeformation(t *testing.T) {
 	for i := range src {
 		src[i] = float32(i)
 	}
-	f := newDeformer(deformation{}, side)
-	if v := f.value(src, 2.25, 3.5); v != 0.5*(0.75*29+0.25*30)+0.5*(0.75*38+0.25*39) {
+	deformer := newDeformer(deformation{}, side)
+	if v := deformer.value(src, 2.25, 3.5); v != 0.5*(0.75*29+0.25*30)+0.5*(0.75*38+0.25*39) {
 		t.Errorf("interpolated %g", v)
 	}
-	if f.value(src, -1, 0) != 0 || f.value(src, 0, side) != 0 || f.value(src, -0.5, 1) != 4.5 {
+	if deformer.value(src, -1, 0) != 0 || deformer.value(src, 0, side) != 0 || deformer.value(src, -0.5, 1) != 4.5 {
 		t.Error("outside the picture there is not zero")
 	}
-	// The rows of a rotation, independently: pixel p has the value at c + R(p−c).
+	// The formula of a rotation and shift: pixel p has the value of the picture at c + R(p−c) + t.
 	g := rng.New(5)
 	u := g.Sub("affine")
-	rotation := deformation{Rotate: 90, Shift: 3}
-	f = newDeformer(rotation, side)
+	rotation := deformation{Rotation: 90, Shift: 3}
+	deformer = newDeformer(rotation, side)
 	got := make([]float32, side*side)
-	f.apply(got, src, g)
+	deformer.apply(got, src, g)
 	angle, tx, ty := 90*(2*u.Float64(2)-1)*math.Pi/180, 3*(2*u.Float64(0)-1), 3*(2*u.Float64(1)-1)
 	for y := range side {
 		for x := range side {
@@ -93,7 +93,7 @@ func TestDeformation(t *testing.T) {
 			} else if wx > -1 && wy > -1 && wx < side && wy < side {
 				continue // between the border and nothing
 			}
-			if math.Abs(float64(got[y*side+x])-want) > 1e-9 {
+			if math.Abs(float64(got[y*side+x])-want) > 1e-9 { // both are whole numbers
 				t.Errorf("pixel (%d, %d) is %g, want %g", x, y, got[y*side+x], want)
 			}
 		}
@@ -105,12 +105,12 @@ func TestDeformation(t *testing.T) {
 func TestElasticField(t *testing.T) {
 	const side, draws = 16, 200
 	d := deformation{Alpha: 30, Sigma: 3}
-	f := newDeformer(d, side)
+	deformer := newDeformer(d, side)
 	var sum, border float64
 	for i := range draws {
-		f.drawField(rng.New(1).Sub("test", uint64(i)))
-		for axis := range f.field {
-			for pixel, v := range f.field[axis] {
+		deformer.drawField(rng.New(1).Sub("test", uint64(i)))
+		for axis := range deformer.field {
+			for pixel, v := range deformer.field[axis] {
 				sum += v * v
 				if pixel < side {
 					border += v * v
@@ -127,23 +127,23 @@ func TestElasticField(t *testing.T) {
 		}
 	}
 	// The field is smooth: neighbors differ by about 1/(√2σ) of its size.
-	var step float64
+	var largestStep float64
 	for y := range side {
 		for x := range side - 1 {
-			step = max(step, math.Abs(f.field[0][y*side+x+1]-f.field[0][y*side+x]))
+			largestStep = max(largestStep, math.Abs(deformer.field[0][y*side+x+1]-deformer.field[0][y*side+x]))
 		}
 	}
-	if step > want {
-		t.Errorf("neighbouring pixels are displaced by %g more", step)
+	if largestStep > want {
+		t.Errorf("neighbouring pixels are displaced by %g more", largestStep)
 	}
 }
 
 // TestSyntheticDigits checks that all ten digits occur, and that the first rows do not depend on the number of rows.
 func TestSyntheticDigits(t *testing.T) {
-	p := must(Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300}))
-	for k, c := range p.Train.rowsOfClasses() {
-		if c < 12 {
-			t.Errorf("%d of the digit %d", c, k)
+	data := must(Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300}))
+	for digit, rows := range data.Train.rowsOfClasses() {
+		if rows < 12 { // the expectation is 30, and the standard deviation 5.2
+			t.Errorf("%d of the digit %d", rows, digit)
 		}
 	}
 	if a, b := SyntheticDigits(5, 1), SyntheticDigits(9, 1); !slices.Equal(a.X.(*points.Dense32).Data,
@@ -164,22 +164,22 @@ func TestEndlessLoad(t *testing.T) {
 		labels = append(labels, byte(c))
 	}
 	for _, part := range []string{"train", "t10k"} {
-		put(t, dir, "mnist/"+part+"-images-idx3-ubyte", images)
-		put(t, dir, "mnist/"+part+"-labels-idx1-ubyte", labels)
+		writeFile(t, dir, "mnist/"+part+"-images-idx3-ubyte", images)
+		writeFile(t, dir, "mnist/"+part+"-labels-idx1-ubyte", labels)
 	}
 	load := func(name string, n int) *TrainTest {
 		return must(Load(t.Context(), name, &LoadOptions{Dirs: []string{dir}, N: n}))
 	}
-	p, q := load("mnist-infinite", 12), load("mnist", 12)
-	if p.Train.Len() != 12 || q.Train.Len() != 5 || p.Test.Len() != 5 {
-		t.Errorf("%d and %d rows, want 12 and 5", p.Train.Len(), q.Train.Len())
+	endless, mnist := load("mnist-infinite", 12), load("mnist", 12)
+	if endless.Train.Len() != 12 || mnist.Train.Len() != 5 || endless.Test.Len() != 5 {
+		t.Errorf("%d and %d rows, want 12 and 5", endless.Train.Len(), mnist.Train.Len())
 	}
-	if !slices.Equal(p.Train.X.(*points.Bytes).Data[:5*784], q.Train.X.(*points.Bytes).Data) {
+	if !slices.Equal(endless.Train.X.(*points.Bytes).Data[:5*784], mnist.Train.X.(*points.Bytes).Data) {
 		t.Error("the first rows are not MNIST's")
 	}
-	if p.Train.Name != "mnist-infinite" || !strings.Contains(p.Train.Source, "generated from MNIST") ||
-		!strings.Contains(p.Train.Note, "generated from MNIST") {
-		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Train.Note)
+	if endless.Train.Name != "mnist-infinite" || !strings.Contains(endless.Train.Source, "generated from MNIST") ||
+		!strings.Contains(endless.Train.Note, "generated from MNIST") {
+		t.Errorf("name %q, source %q, note %q", endless.Train.Name, endless.Train.Source, endless.Train.Note)
 	}
 	if note := (&Info{N: 5}).describeRows(12, 12); note != "5 rows and 7 generated from them" {
 		t.Errorf("5 given rows of 12: note %q", note)

@@ -14,15 +14,16 @@ import (
 // for the error.
 type columnFaults struct {
 	missingCells, wordCells int
-	missing, word           *ParseError     // errors of the first missing cell and of the first word
-	firstWord               string          // text of the first word
+	firstMissing            *ParseError     // error of the first missing cell
+	firstWord               *ParseError     // error of the first word
+	firstWordText           string          // text of the first word
 	distinctWords           map[string]bool // the distinct words, maxCategories+1 at most
-	isDate                  bool            // the first word is a date or a time of day
+	startsWithDate          bool            // the first word is a date or a time of day
 	dates                   *dateReader     // has read the words up to the first one that is not a date or time
-	dateErr                 error           // error of that word; nil if all words are dates or times
-	negatives               int             // number of amounts in parentheses
-	// groupedErr is the error of the first number with separators of thousands. It applies if the column has no amounts
-	// in parentheses.
+	dateErr                 error           // error of the first such word; nil if all words are dates or times
+	parenthesizedCells      int             // number of amounts in parentheses
+	// groupedErr is the error of the first number with thousands separators. It applies if the column has no amounts in
+	// parentheses.
 	groupedErr error
 }
 
@@ -37,12 +38,12 @@ func (t *Table) faultsOf(j int) *columnFaults {
 // addMissing counts a missing cell, whose error is fault.
 func (f *columnFaults) addMissing(fault *ParseError) {
 	f.missingCells++
-	f.missing = cmp.Or(f.missing, fault)
+	f.firstMissing = cmp.Or(f.firstMissing, fault)
 }
 
 // recordMissing records a missing cell of a feature.
 func (t *Table) recordMissing(line, j int, cell string) {
-	if t.report.Missing++; !t.o.KeepMissing {
+	if t.report.Missing++; !t.options.KeepMissing {
 		_, err := parseFinite(cell)
 		t.faultsOf(j).addMissing(t.cellFault(line, j, err))
 	}
@@ -60,14 +61,14 @@ func (t *Table) recordNonNumber(line, j int, cell string) error {
 		err = fmt.Errorf("%w: the header again? remove the line", err)
 	}
 	form := localForm(cell)
-	isTime := dateForm.MatchString(cell) || clockForm.MatchString(cell)
+	isDateOrTime := dateForm.MatchString(cell) || clockForm.MatchString(cell)
 	// If Dim is given, the columns to drop have been chosen already.
-	if !isWord(cell) || t.o.Dim > 0 || t.header != nil && cell == t.header[j] || form != "" && !isTime {
+	if !isWord(cell) || t.options.Dim > 0 || t.header != nil && cell == t.header[j] || form != "" && !isDateOrTime {
 		return t.cellFault(line, j, err)
 	}
 	f := t.faultsOf(j)
-	if f.wordCells++; f.word == nil {
-		f.word, f.firstWord, f.isDate = t.cellFault(line, j, err), strings.Clone(cell), isTime
+	if f.wordCells++; f.firstWord == nil {
+		f.firstWord, f.firstWordText, f.startsWithDate = t.cellFault(line, j, err), strings.Clone(cell), isDateOrTime
 		f.distinctWords, f.dates = map[string]bool{}, &dateReader{}
 	}
 	if f.dateErr == nil {
@@ -87,7 +88,7 @@ func (t *Table) faultError() error {
 	}
 	var wordColumns []string
 	var missingColumns []int
-	var r remedies
+	var flags remedies
 	missingCells := 0
 	for j := range t.columns {
 		f := t.columns[j].faults
@@ -99,29 +100,29 @@ func (t *Table) faultError() error {
 			continue
 		case f.wordCells > 0 && t.hasMostlyNumbers(j):
 			if f.wordCells > 1 {
-				f.word.Reason += fmt.Sprintf(", and %d cells more of the column", f.wordCells-1)
+				f.firstWord.Reason += fmt.Sprintf(", and %d cells more of the column", f.wordCells-1)
 			}
-			return f.word
+			return f.firstWord
 		}
-		wordColumns = append(wordColumns, t.columnName(j)+t.describeWords(j, &r))
+		wordColumns = append(wordColumns, t.columnName(j)+t.describeWords(j, &flags))
 	}
 	if wordColumns == nil && missingColumns == nil {
 		return nil
 	}
 
-	pe := t.s.Fault(0, 0, "")
-	var reason []string
+	parseErr := t.source.Fault(0, 0, "")
+	var reasons []string
 	if len(wordColumns) > 0 {
-		reason = append(reason, "columns that are no numbers: "+listed(wordColumns))
+		reasons = append(reasons, "columns that are no numbers: "+joinLimited(wordColumns))
 	}
 	if len(missingColumns) > 0 && (missingCells == 1 || wordColumns == nil) {
-		pe = t.columns[missingColumns[0]].faults.missing
+		parseErr = t.columns[missingColumns[0]].faults.firstMissing
 		for _, j := range missingColumns {
-			if fault := t.columns[j].faults.missing; fault.Line < pe.Line {
-				pe = fault
+			if fault := t.columns[j].faults.firstMissing; fault.Line < parseErr.Line {
+				parseErr = fault
 			}
 		}
-		reason = append(reason, pe.Reason)
+		reasons = append(reasons, parseErr.Reason)
 	}
 	if missingCells > 1 {
 		slices.SortStableFunc(missingColumns, func(a, b int) int { // in descending order
@@ -131,17 +132,17 @@ func (t *Table) faultError() error {
 		for _, j := range missingColumns {
 			columnCounts = append(columnCounts, fmt.Sprintf("%s %d", t.columnName(j), t.columns[j].faults.missingCells))
 		}
-		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", t.rows, missingCells,
-			listed(columnCounts)))
+		reasons = append(reasons, fmt.Sprintf("in %d rows %d cells are missing: %s", t.rows, missingCells,
+			joinLimited(columnCounts)))
 	}
-	r.impute = r.impute || len(missingColumns) > 0
-	pe.Reason = strings.Join(append(reason, t.addRemedies(pe, r)...), "; ")
-	return pe
+	flags.needsImpute = flags.needsImpute || len(missingColumns) > 0
+	parseErr.Reason = strings.Join(append(reasons, t.addRemedies(parseErr, flags)...), "; ")
+	return parseErr
 }
 
 // isEmptyColumn reports whether all cells of a feature are missing in the file of a fit.
 func (t *Table) isEmptyColumn(j int) bool {
-	return t.columns[j].faults.missingCells == t.rows && t.rows > 1 && j != t.target && t.o.Dim == 0
+	return t.columns[j].faults.missingCells == t.rows && t.rows > 1 && j != t.target && t.options.Dim == 0
 }
 
 // hasMostlyNumbers reports whether most values of column j are numbers. Its words are faulty cells then, and the column
@@ -153,25 +154,25 @@ func (t *Table) hasMostlyNumbers(j int) bool {
 
 // describeWords describes the cells of a column that has no numbers, and adds the column to the flag that repairs it.
 // In a categorical column a missing cell is a value like any other.
-func (t *Table) describeWords(j int, r *remedies) (text string) {
-	f, flag := t.columns[j].faults, &r.drop
+func (t *Table) describeWords(j int, flags *remedies) (text string) {
+	f, flag := t.columns[j].faults, &flags.drop
 	switch {
 	case t.isEmptyColumn(j):
 		text = " has no value"
-	case f.isDate:
+	case f.startsWithDate:
 		text = " has dates or times"
 		if err := cmp.Or(f.dateErr, f.dates.decideOrder()); err != nil {
 			text += fmt.Sprintf(", which --dates cannot read: %v", err)
 		} else if f.wordCells+f.missingCells < t.rows {
 			text += " and numbers"
-		} else if t.o.Space == nil {
+		} else if t.options.Space == nil {
 			text += fmt.Sprintf(" (--drop %s leaves them out)", safe.Shell(joinNames([]string{t.flagName(j)})))
-			flag, r.impute = &r.dates, r.impute || f.missingCells > 0
+			flag, flags.needsImpute = &flags.dates, flags.needsImpute || f.missingCells > 0
 		}
 	default:
-		text = fmt.Sprintf(" has words (%d, such as %s)", len(f.distinctWords), quote(f.firstWord))
+		text = fmt.Sprintf(" has words (%d, such as %s)", len(f.distinctWords), quote(f.firstWordText))
 		if len(f.distinctWords) <= min(maxCategories, max(maxGuessedClasses, t.rows/minRowsPerClass)) {
-			flag = &r.categorical
+			flag = &flags.categorical
 		}
 	}
 	*flag = append(*flag, t.flagName(j))
@@ -181,34 +182,34 @@ func (t *Table) describeWords(j int, r *remedies) (text string) {
 // remedies are the flags that repair the faults of a table: columns for each flag, as a flag names them.
 type remedies struct {
 	drop, categorical, dates []string
-	impute                   bool // missing values have to be filled in
+	needsImpute              bool // missing values have to be filled in
 }
 
-// addRemedies adds the flags to pe, and returns further advice for the message.
-func (t *Table) addRemedies(pe *ParseError, r remedies) (notes []string) {
+// addRemedies adds the flags to parseErr, and returns further sentences for the message.
+func (t *Table) addRemedies(parseErr *ParseError, flags remedies) (advice []string) {
 	switch {
 	case t.target >= 0 && t.columns[t.target].faults != nil:
-		notes = append(notes, "rows without a target have to be removed")
-	case t.o.Space != nil:
-		notes = append(notes, "coordinates have to be numbers, such as -12.5: write them so, or remove these rows")
-	case t.o.Dim > 0:
-		notes = append(notes, "a fit with --impute median fills them in")
+		advice = append(advice, "rows without a target have to be removed")
+	case t.options.Space != nil:
+		advice = append(advice, "coordinates have to be numbers, such as -12.5: write them so, or remove these rows")
+	case t.options.Dim > 0:
+		advice = append(advice, "a fit with --impute median fills them in")
 	default:
 		ids := t.identifiers()
 		if ids != nil {
-			notes = append(notes, identifierText(quoted(ids)))
+			advice = append(advice, identifierText(quoteAll(ids)))
 		}
-		pe.addFlag("--drop", append(ids, r.drop...))
-		pe.addFlag("--categorical", r.categorical)
-		pe.addFlag("--dates", r.dates)
-		if r.impute {
-			pe.addFlag("--impute", []string{"median"})
+		parseErr.addFlag("--drop", append(ids, flags.drop...))
+		parseErr.addFlag("--categorical", flags.categorical)
+		parseErr.addFlag("--dates", flags.dates)
+		if flags.needsImpute {
+			parseErr.addFlag("--impute", []string{"median"})
 		}
 	}
 	if sep := t.report.separatorName(); sep != "comma" && sep != "" {
-		notes = append(notes, "cells are separated by a "+sep+" (--format separator= says otherwise)")
+		advice = append(advice, "cells are separated by a "+sep+" (--format separator= says otherwise)")
 	}
-	return notes
+	return advice
 }
 
 // addFlag adds a flag that repairs the fault, with the names of columns as its value.

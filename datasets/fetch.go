@@ -28,21 +28,21 @@ type FetchOptions struct {
 // If the registry has no checksum, the file must begin like data and have the length that the server stated. The URLs
 // of a file are tried in order; the error names each of them with its fault. A redirection from https to http is
 // refused.
-func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
+func Fetch(ctx context.Context, name, dir string, options *FetchOptions) error {
 	info, err := Lookup(name)
 	if err != nil {
 		return err
 	}
-	opt := *cmp.Or(o, &FetchOptions{})
-	opt.Client = cmp.Or(opt.Client, http.DefaultClient)
-	for _, f := range info.Files {
-		if f.Find([]string{dir}) != "" {
+	settings := *cmp.Or(options, &FetchOptions{})
+	settings.Client = cmp.Or(settings.Client, http.DefaultClient)
+	for _, file := range info.Files {
+		if file.Find([]string{dir}) != "" {
 			continue
 		}
-		if len(f.URLs) == 0 {
-			return &MissingFilesError{info, []File{f}, []string{dir}}
+		if len(file.URLs) == 0 {
+			return &MissingFilesError{info, []File{file}, []string{dir}}
 		}
-		if err := opt.fetchFile(ctx, f, dir); err != nil {
+		if err := settings.fetchFile(ctx, file, dir); err != nil {
 			return fmt.Errorf("data set %s: %w", info.Name, err)
 		}
 	}
@@ -123,7 +123,7 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
-	// The requests of all redirections, from the last one back.
+	// The loop visits the requests of all redirections, beginning with the last one.
 	for request := resp.Request; request.Response != nil; request = request.Response.Request {
 		if request.Response.Request.URL.Scheme == "https" && request.URL.Scheme != "https" {
 			return fmt.Errorf("redirected from https to %s: refused", quote(request.URL.Scheme+"://"+request.URL.Host))
@@ -133,9 +133,9 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string) error {
 	if err != nil {
 		return err
 	}
-	w := &byteCounter{w: file, name: filepath.Base(dst), total: resp.ContentLength, progress: o.Progress}
-	if _, err = io.Copy(w, resp.Body); err != nil {
-		err = fmt.Errorf("broken off after %d bytes (run it again): %w", w.written, err)
+	counter := &byteCounter{w: file, name: filepath.Base(dst), total: resp.ContentLength, progress: o.Progress}
+	if _, err = io.Copy(counter, resp.Body); err != nil {
+		err = fmt.Errorf("broken off after %d bytes (run it again): %w", counter.written, err)
 	}
 	return cmp.Or(err, file.Sync(), file.Close()) // all arguments are evaluated, so the file is closed in any case
 }

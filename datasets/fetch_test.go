@@ -21,13 +21,13 @@ func TestFetch(t *testing.T) {
 	content := strings.Repeat("1,2,3\n", 20000)
 	sum := sha256.Sum256([]byte(content))
 	good := hex.EncodeToString(sum[:])
-	packed := gzipped(content)
+	packed := gzipText(content)
 	const page = "<!DOCTYPE html>\n<html><body>Sign in to the network</body></html>"
 	for _, c := range []struct {
 		name, path string
 		serve      http.HandlerFunc
-		sum        string
-		want       string // part of the error; "" for success
+		sum        string // checksum in the registry; "" for none
+		wantErr    string // part of the error; "" for success
 	}{
 		{"whole", "f.gz", serveText(packed), good, ""},
 		{"no checksum known", "f.gz", serveText(packed), "", ""},
@@ -35,12 +35,12 @@ func TestFetch(t *testing.T) {
 			w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
 			w.Write([]byte(packed[:len(packed)/2]))
 		}, good, "broken off after"},
-		{"wrong checksum", "f.gz", serveText(gzipped("other")), good, "bad checksum"},
+		{"wrong checksum", "f.gz", serveText(gzipText("other")), good, "bad checksum"},
 		{"not found", "f.gz", http.NotFound, good, "404"},
 		{"a part", "f.gz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }, good,
 			"206 Partial Content"},
 		{"a page", "f.csv", serveText("\xef\xbb\xbf \n" + page), "", "a web page, not the file"},
-		{"a packed page", "f.gz", serveText(gzipped(page)), "", "a web page, not the file"},
+		{"a packed page", "f.gz", serveText(gzipText(page)), "", "a web page, not the file"},
 		{"a page under a packed name", "f.bz2", serveText(page), "", "not packed as .bz2"},
 		{"nothing", "f.csv", func(http.ResponseWriter, *http.Request) {}, "", "empty"},
 		{"a status that prints badly", "f.csv", func(w http.ResponseWriter, _ *http.Request) {
@@ -50,21 +50,22 @@ func TestFetch(t *testing.T) {
 		}, "", "503 Service Unavailable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := httptest.NewServer(c.serve)
-			defer s.Close()
+			server := httptest.NewServer(c.serve)
+			defer server.Close()
 			dst := filepath.Join(t.TempDir(), "set", c.path)
 			// A part of an earlier download is still there.
-			put(t, filepath.Dir(dst), c.path+".part", strings.Repeat("garbage", len(packed)))
-			o := &FetchOptions{Client: s.Client()}
-			f := File{Path: "set/" + c.path, URLs: []string{s.URL, s.URL + "/again"}, SHA256: c.sum}
-			err := o.fetchFile(t.Context(), f, filepath.Dir(filepath.Dir(dst)))
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
-				!strings.Contains(err.Error(), s.URL+"/again") || strings.ContainsAny(err.Error(), "\n\x1b")) {
-				t.Fatalf("error %q, want %q", fmt.Sprint(err), c.want)
+			writeFile(t, filepath.Dir(dst), c.path+".part", strings.Repeat("garbage", len(packed)))
+			options := &FetchOptions{Client: server.Client()}
+			file := File{Path: "set/" + c.path, URLs: []string{server.URL, server.URL + "/again"}, SHA256: c.sum}
+			err := options.fetchFile(t.Context(), file, filepath.Dir(filepath.Dir(dst)))
+			if c.wantErr == "" && err != nil || c.wantErr != "" && (err == nil ||
+				!strings.Contains(err.Error(), c.wantErr) ||
+				!strings.Contains(err.Error(), server.URL+"/again") || strings.ContainsAny(err.Error(), "\n\x1b")) {
+				t.Fatalf("error %q, want %q", fmt.Sprint(err), c.wantErr)
 			}
-			b, _ := os.ReadFile(dst)
-			if done := string(b) == packed; done != (c.want == "") {
-				t.Errorf("file of %d bytes after %v", len(b), err)
+			content, _ := os.ReadFile(dst)
+			if isComplete := string(content) == packed; isComplete != (c.wantErr == "") {
+				t.Errorf("file of %d bytes after %v", len(content), err)
 			}
 		})
 	}
@@ -77,33 +78,33 @@ func serveText(content string) http.HandlerFunc {
 
 // TestFetchMirrors checks that the next URL is tried if one fails, and that the progress is reported.
 func TestFetchMirrors(t *testing.T) {
-	bad := httptest.NewServer(http.NotFoundHandler())
-	defer bad.Close()
-	good := httptest.NewServer(http.HandlerFunc(serveText("1,2\n")))
-	defer good.Close()
+	failing := httptest.NewServer(http.NotFoundHandler())
+	defer failing.Close()
+	working := httptest.NewServer(http.HandlerFunc(serveText("1,2\n")))
+	defer working.Close()
 	dir := t.TempDir()
 	var last int64
-	o := &FetchOptions{Client: http.DefaultClient, Progress: func(file string, done, total int64) {
+	options := &FetchOptions{Client: http.DefaultClient, Progress: func(file string, done, total int64) {
 		if file != "f" || total != 4 {
 			t.Errorf("%s: %d of %d", file, done, total)
 		}
 		last = done
 	}}
-	if err := o.fetchFile(context.Background(), File{Path: "f", URLs: []string{bad.URL, good.URL}},
+	if err := options.fetchFile(context.Background(), File{Path: "f", URLs: []string{failing.URL, working.URL}},
 		dir); err != nil || last != 4 {
 		t.Errorf("%v, %d bytes", err, last)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	fails(t, o.fetchFile(ctx, File{Path: "g", URLs: []string{good.URL}}, dir), "context canceled")
+	wantError(t, options.fetchFile(ctx, File{Path: "g", URLs: []string{working.URL}}, dir), "context canceled")
 }
 
 // TestFetchArguments checks that an unknown set and a set that cannot be downloaded are errors, and that a built-in
 // set needs no download.
 func TestFetchArguments(t *testing.T) {
-	fails(t, Fetch(context.Background(), "nosuch", t.TempDir(), nil), "nosuch")
+	wantError(t, Fetch(context.Background(), "nosuch", t.TempDir(), nil), "nosuch")
 	err := Fetch(context.Background(), "cal-housing", t.TempDir(), nil)
-	fails(t, err, "cannot be downloaded")
+	wantError(t, err, "cannot be downloaded")
 	if err := Fetch(context.Background(), "synthetic-classes", t.TempDir(), nil); err != nil {
 		t.Errorf("built in: %v", err)
 	}
@@ -112,13 +113,13 @@ func TestFetchArguments(t *testing.T) {
 // TestVerify checks that the checksum is that of the unpacked content, and that a file without a known checksum is
 // not an error.
 func TestVerify(t *testing.T) {
-	path := put(t, t.TempDir(), "f.gz", gzipped("abc"))
+	path := writeFile(t, t.TempDir(), "f.gz", gzipText("abc"))
 	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // checksum of "abc"
 	if known, err := f.Verify(path); !known || err != nil {
 		t.Errorf("the checksum is known: %v, %v", known, err)
 	}
-	put(t, filepath.Dir(path), "f.gz", gzipped("abd"))
-	fails(t, errOf(f.Verify(path)), "f.gz")
+	writeFile(t, filepath.Dir(path), "f.gz", gzipText("abd"))
+	wantError(t, errorFrom(f.Verify(path)), "f.gz")
 	if known, err := (&File{}).Verify(path); known || err != nil {
 		t.Errorf("unknown: %v, %v", known, err)
 	}
@@ -139,22 +140,22 @@ func TestFetchDowngrade(t *testing.T) {
 	}))
 	defer tlsServer.Close()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	get := func(url string) error {
-		o := &FetchOptions{Client: client}
-		return o.fetchFile(context.Background(), File{Path: "f.csv", URLs: []string{url}}, t.TempDir())
+	fetch := func(url string) error {
+		options := &FetchOptions{Client: client}
+		return options.fetchFile(context.Background(), File{Path: "f.csv", URLs: []string{url}}, t.TempDir())
 	}
-	fails(t, get(tlsServer.URL), "redirected from https to")
+	wantError(t, fetch(tlsServer.URL), "redirected from https to")
 	backToHTTPS := httptest.NewServer(http.RedirectHandler(tlsServer.URL+"/file", http.StatusFound))
 	defer backToHTTPS.Close()
 	target = backToHTTPS.URL
-	fails(t, get(tlsServer.URL), "redirected from https to")
+	wantError(t, fetch(tlsServer.URL), "redirected from https to")
 	target = tlsServer.URL + "/file"
-	if err := get(tlsServer.URL); err != nil {
+	if err := fetch(tlsServer.URL); err != nil {
 		t.Errorf("to https: %v", err)
 	}
 	fromHTTP := httptest.NewServer(http.RedirectHandler(httpServer.URL, http.StatusFound))
 	defer fromHTTP.Close()
-	if err := get(fromHTTP.URL); err != nil {
+	if err := fetch(fromHTTP.URL); err != nil {
 		t.Errorf("from http to http: %v", err)
 	}
 }

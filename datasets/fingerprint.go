@@ -25,24 +25,24 @@ func blockSums(data any) [][sha256.Size]byte {
 	return sums
 }
 
-// arrays returns the arrays of the points (points.ToArrays), and those of the answers, groups, weights and best errors
-// that d has.
+// arrays returns the arrays of the points, and the arrays of the answers, groups, weights and best errors that d has.
+// kind and unit are those that points.ToArrays returns.
 func (d *Dataset) arrays() (kind string, unit float64, all []points.Array) {
 	kind, unit, all = points.ToArrays(d.X)
-	add := func(name string, data any, length int) {
+	addArray := func(name string, data any, length int) {
 		if length > 0 {
 			all = append(all, points.Array{Name: name, Data: data, Shape: []int{length}})
 		}
 	}
-	add("class", convertInts[int32](d.Class), len(d.Class))
-	add("groups", convertInts[int64](d.Groups), len(d.Groups))
+	addArray("class", convertInts[int32](d.Class), len(d.Class))
+	addArray("groups", convertInts[int64](d.Groups), len(d.Groups))
 	name, weights := "y", d.FitWeights()
 	for j, y := range d.TargetColumns() {
-		add(name, y, len(y))
+		addArray(name, y, len(y))
 		name = fmt.Sprint("y", j+1)
 	}
-	add("weights", weights, len(weights))
-	add("best", d.bestErrors, len(d.bestErrors))
+	addArray("weights", weights, len(weights))
+	addArray("best", d.bestErrors, len(d.bestErrors))
 	return kind, unit, all
 }
 
@@ -61,16 +61,16 @@ func convertInts[T int32 | int64](v []int) []T {
 func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	n, dim := d.X.Dims()
 	kind, unit, arrays := d.arrays()
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %d %d %x %v %q %x\n", kind, n, dim, unit, d.Task, d.Labels, d.Mean)
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s %d %d %x %v %q %x\n", kind, n, dim, unit, d.Task, d.Labels, d.Mean)
 	for _, a := range arrays {
-		if a.Name == "best" { // exists for generated problems only, and is not sent to other ranks
+		if a.Name == "best" { // the best errors exist for built-in problems only, and not on all ranks of an MPI run
 			continue
 		}
-		fmt.Fprintf(h, "%s %T %v\n", a.Name, a.Data, a.Shape)
+		fmt.Fprintf(hash, "%s %T %v\n", a.Name, a.Data, a.Shape)
 		for _, sum := range blockSums(a.Data) {
-			h.Write(sum[:])
+			hash.Write(sum[:])
 		}
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return [sha256.Size]byte(hash.Sum(nil))
 }

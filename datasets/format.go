@@ -28,7 +28,7 @@ type Format struct {
 	// registered last is tried first. If Recognize is nil, only ReadOptions.Format selects the format.
 	Recognize func(s *Source) (reason string, ok bool)
 	// Read reads the data according to the options, with Source.ReadDelimited or with a Table to which it adds rows.
-	Read func(s *Source, o *ReadOptions) (*Dataset, error)
+	Read func(s *Source, options *ReadOptions) (*Dataset, error)
 
 	isDefault bool // the format of text that no format recognizes
 }
@@ -107,7 +107,7 @@ type FormatName string
 // Names returns "auto", the names of the registered formats, and those of the formats that a program can import.
 func (FormatName) Names() []string {
 	names := formatNames()
-	for _, f := range unreadFormats {
+	for _, f := range unsupportedFormats {
 		if f.format != "" && !slices.Contains(names, f.format) {
 			names = append(names, f.format)
 		}
@@ -125,10 +125,10 @@ func formatNames() []string {
 	return names
 }
 
-// unreadFormats are kinds of files that this package does not read. A file is of a kind if its content begins with
+// unsupportedFormats are kinds of files that this package does not read. A file is of a kind if its content begins with
 // start, in lower case for text. advice completes the sentence "the file is …". format is the name of a format that
 // another package registers and the program does not import; "" if there is none.
-var unreadFormats = []struct{ start, format, advice string }{
+var unsupportedFormats = []struct{ start, format, advice string }{
 	{"PAR1", "parquet", "of the format parquet: to read it, the program has to import _ " +
 		`"github.com/krrlab/lab/datasets/parquet"`},
 	{"version https://git-lfs", "", "a pointer of Git LFS and not the data: get them by git lfs pull"},
@@ -167,9 +167,9 @@ func (s *Source) chooseFormat(name FormatName) (f *Format, reason string, err er
 		_, start, _ = bytes.Cut(start, []byte("\n"))
 	}
 	start = bytes.ToLower(bytes.TrimSpace(start[:min(len(start), 64)]))
-	for _, f := range unreadFormats {
-		begins := bytes.HasPrefix(start, []byte(f.start)) || bytes.HasPrefix(head, []byte(f.start))
-		if f.format == string(name) || name == "auto" && begins {
+	for _, f := range unsupportedFormats {
+		hasStart := bytes.HasPrefix(start, []byte(f.start)) || bytes.HasPrefix(head, []byte(f.start))
+		if f.format == string(name) || name == "auto" && hasStart {
 			return nil, "", s.fileFault("the file is %s", f.advice)
 		}
 	}

@@ -18,32 +18,32 @@ func (t *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 		t.report.note("the first column, which the header does not name, is left out: row names")
 	}
 	for _, cell := range record {
-		firstRow = append(firstRow, t.s.decodeText(strings.TrimSpace(cell)))
+		firstRow = append(firstRow, t.source.decodeText(strings.TrimSpace(cell)))
 	}
 	t.columns, t.weight, t.group = make([]tableColumn, len(firstRow)), -1, -1
 	if t.hasRowNames {
 		t.columns[0].role = "drop"
 	}
-	matched, err := t.matchByName(firstRow)
-	named := matched
-	if err == nil && !matched && t.o.Columns != nil {
+	isMatched, err := t.matchByName(firstRow)
+	foundByName := isMatched
+	if err == nil && !isMatched && t.options.Columns != nil {
 		err = t.checkUnmatched(firstRow)
 	}
-	if err == nil && !matched {
-		named, err = t.assignByOptions(firstRow)
-		if t.o.TargetOptional && t.target >= 0 && !named {
+	if err == nil && !isMatched {
+		foundByName, err = t.assignByOptions(firstRow)
+		if t.options.TargetOptional && t.target >= 0 && !foundByName {
 			t.report.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
 				t.target+1)
 		}
 	}
 	if err == nil {
-		isHeader, err = t.isHeader(firstRow, named || t.hasRowNames)
+		isHeader, err = t.isHeader(firstRow, foundByName || t.hasRowNames)
 	}
 	if isHeader {
 		t.header = firstRow
 	}
 	if err = cmp.Or(err, t.findCopied(firstRow)); err != nil {
-		return false, t.s.Fault(line, 0, "%v", err)
+		return false, t.source.Fault(line, 0, "%v", err)
 	}
 	t.noteRepeatedNames()
 	for j := range t.columns {
@@ -54,10 +54,10 @@ func (t *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 		}
 		t.hasCoders = t.hasCoders || column.coder != nil
 	}
-	if t.o.AnswersOnly {
+	if t.options.AnswersOnly {
 		t.featureColumns = nil
 	}
-	if matched || t.o.AnswersOnly {
+	if isMatched || t.options.AnswersOnly {
 		return isHeader, nil
 	}
 	return isHeader, t.checkWidth(line)
@@ -78,7 +78,7 @@ func (t *Table) noteRepeatedNames() {
 	}
 }
 
-// checkWidth returns an error if there are no features, or not as many as o.Dim says.
+// checkWidth returns an error if there are no features, or if their number differs from t.options.Dim.
 func (t *Table) checkWidth(line int) error {
 	switch {
 	case t.width() == 1 && t.target == 0:
@@ -86,27 +86,27 @@ func (t *Table) checkWidth(line int) error {
 		if sep != "" { // the table is read from text
 			sep = ", with cells separated by a " + sep
 		}
-		return t.s.Fault(line, 0, "one column only%s: no features beside the target", sep)
+		return t.source.Fault(line, 0, "one column only%s: no features beside the target", sep)
 	case len(t.featureColumns) == 0:
-		return t.s.Fault(line, 0, "no column is left for a feature")
-	case t.o.Dim > 0 && len(t.featureColumns) != t.o.Dim:
+		return t.source.Fault(line, 0, "no column is left for a feature")
+	case t.options.Dim > 0 && len(t.featureColumns) != t.options.Dim:
 		targetNote := ""
 		if t.target >= 0 {
 			targetNote = fmt.Sprintf("; column %d is taken for the target", t.target+1)
 		}
-		return t.s.Fault(line, 0, "%s%s", t.o.dimMessage(len(t.featureColumns)), targetNote)
+		return t.source.Fault(line, 0, "%s%s", t.options.dimMessage(len(t.featureColumns)), targetNote)
 	}
 	return nil
 }
 
-// modelName names the data whose features o.Columns are, for errors.
-func (t *Table) modelName() string { return cmp.Or(t.o.DimSource, "the model") }
+// modelName returns the name, for errors, of the data whose features t.options.Columns names.
+func (t *Table) modelName() string { return cmp.Or(t.options.DimSource, "the model") }
 
-// matchByName finds the features that o.Columns names, in any order and among other columns. matched reports that they
-// were found; it is false if none of them is there.
-func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
-	names, coders := sourceColumns(t.o.Columns, t.o.ColumnCodings)
-	if t.o.Space != nil && names != nil && t.o.Header == "no" {
+// matchByName finds the features that t.options.Columns names, in any order and among other columns. isMatched reports
+// that all features were found; it is false if none was found. If only some were found, it returns an error.
+func (t *Table) matchByName(firstRow []string) (isMatched bool, err error) {
+	names, coders := sourceColumns(t.options.Columns, t.options.ColumnCodings)
+	if t.options.Space != nil && names != nil && t.options.Header == "no" {
 		return false, t.unnamedCoordinates()
 	}
 	if len(names) == 0 {
@@ -138,7 +138,7 @@ func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
 			available)
 	}
 	if renamed != nil {
-		t.report.note("columns taken as equal: %s", listed(renamed))
+		t.report.note("columns taken as equal: %s", joinLimited(renamed))
 	}
 	return true, t.matchOthers(firstRow, index)
 }
@@ -146,12 +146,12 @@ func (t *Table) matchByName(firstRow []string) (matched bool, err error) {
 // matchOthers finds the columns of the target, the groups, the further targets and the weights among those that are no
 // features. All other columns are ignored. It returns an error if a feature is to be dropped.
 func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
-	o := t.o
-	if t.target = notFound; o.Target != "" && o.Target != "none" { // even if a column has this name
-		t.target, _ = index.find(o.Target)
+	options := t.options
+	if t.target = notFound; options.Target != "" && options.Target != "none" { // even if a column has this name
+		t.target, _ = index.find(options.Target)
 	}
-	if t.target < 0 && !o.TargetOptional && o.Target != "none" {
-		if t.target, _, err = findColumn(firstRow, cmp.Or(o.Target, "-1")); err != nil {
+	if t.target < 0 && !options.TargetOptional && options.Target != "none" {
+		if t.target, _, err = findColumn(firstRow, cmp.Or(options.Target, "-1")); err != nil {
 			return fmt.Errorf("target: %w", err)
 		}
 	}
@@ -162,17 +162,17 @@ func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 		}
 		t.columns[t.target].role = "target"
 	}
-	if o.Groups != "" {
-		switch t.group, _, err = findColumn(firstRow, o.Groups); {
-		case err == nil && !(o.TestPart && t.columns[t.group].role != ""):
+	if options.Groups != "" {
+		switch t.group, _, err = findColumn(firstRow, options.Groups); {
+		case err == nil && !(options.TestPart && t.columns[t.group].role != ""):
 			t.columns[t.group].role = "groups"
-		case o.TestPart: // a file of test rows may lack the groups
+		case options.TestPart: // a file of test rows may lack the groups
 			t.group = -1
 		default:
 			return fmt.Errorf("groups: %w", err)
 		}
 	}
-	for _, name := range o.MoreTargets {
+	for _, name := range options.MoreTargets {
 		j, _ := index.find(name)
 		if j < 0 { // a file with answers has all targets
 			t.target, t.moreTargets, t.moreAnswers = -1, nil, nil
@@ -182,11 +182,11 @@ func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 		t.moreTargets, t.moreAnswers = append(t.moreTargets, j), append(t.moreAnswers, nil)
 	}
 	// A file may lack the weights.
-	if j, _ := index.find(o.Weights); o.Weights != "" && j >= 0 && t.columns[j].role == "" {
+	if j, _ := index.find(options.Weights); options.Weights != "" && j >= 0 && t.columns[j].role == "" {
 		t.weight, t.columns[j].role = j, "weights"
 	}
 	for j, name := range firstRow {
-		switch column, isDropped := &t.columns[j], slices.Contains(o.Drop, name); {
+		switch column, isDropped := &t.columns[j], slices.Contains(options.Drop, name); {
 		case column.role == "feature" && isDropped && !isIndex(name):
 			return fmt.Errorf("drop: the column %s is a feature of %s, which needs it", quote(name), t.modelName())
 		case column.role != "":
@@ -202,65 +202,66 @@ func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 // unnamedCoordinates returns the error about a file without a header, where the coordinates have names.
 func (t *Table) unnamedCoordinates() error {
 	return fmt.Errorf("the coordinates of %s have names, %s, and a file without a header has none: write the names "+
-		"of its columns above the rows", t.modelName(), nameList(t.o.Space.Columns))
+		"of its columns above the rows", t.modelName(), nameList(t.options.Space.Columns))
 }
 
-// checkUnmatched returns an error if none of the names in o.Columns is in the first row, and either that row is a
-// header, or there is no header but more columns than features. In the second case it is unknown which column has the
-// answers, and this is not guessed. Coordinates with names always need a header.
+// checkUnmatched is called if none of the names in t.options.Columns is in the first row. It returns an error if that
+// row is a header, and if there is no header but more columns than features. In the second case it is unknown which
+// column has the answers, and this is not guessed. Coordinates with names always need a header.
 func (t *Table) checkUnmatched(firstRow []string) error {
 	isHeader, _, err := guessHeader(firstRow, t.nextRows, -1)
 	switch {
-	case t.o.Header == "yes" || t.o.Header == "auto" && isHeader && err == nil:
+	case t.options.Header == "yes" || t.options.Header == "auto" && isHeader && err == nil:
 		return fmt.Errorf("none of the columns %s of %s is here: there are %s",
-			nameList(t.o.Columns), t.modelName(), nameList(firstRow))
-	case t.o.Space != nil && !t.o.Space.ByNumber:
+			nameList(t.options.Columns), t.modelName(), nameList(firstRow))
+	case t.options.Space != nil && !t.options.Space.ByNumber:
 		return t.unnamedCoordinates()
-	case !t.o.TargetOptional:
+	case !t.options.TargetOptional:
 		return nil
 	}
-	numbers := 0
-	for _, column := range t.o.Drop {
+	droppedNumbers := 0
+	for _, column := range t.options.Drop {
 		if isIndex(column) {
-			numbers++
+			droppedNumbers++
 		}
 	}
-	if n := len(firstRow) - numbers; n > t.o.Dim {
+	if n := len(firstRow) - droppedNumbers; n > t.options.Dim {
 		return fmt.Errorf("%d columns without a header, and %d features of %s: if column %d has the answers, "+
 			"say --target %d; leave out by --drop what is no feature",
-			len(firstRow), t.o.Dim, t.modelName(), len(firstRow), len(firstRow)-1)
+			len(firstRow), t.options.Dim, t.modelName(), len(firstRow), len(firstRow)-1)
 	}
 	return nil
 }
 
-// assignByOptions assigns the columns that the options name to their uses; the other columns are features. named
-// reports whether a column was found by its name.
-func (t *Table) assignByOptions(firstRow []string) (named bool, err error) {
+// assignByOptions assigns the columns that the options name to their uses; the other columns are features. foundByName
+// reports whether the first row contains the name of a column in the options.
+func (t *Table) assignByOptions(firstRow []string) (foundByName bool, err error) {
 	if err := t.splitTargets(firstRow); err != nil {
 		return false, err
 	}
 	a := &columnAssignment{Table: t, firstRow: firstRow}
 	a.assignDropped()
-	if t.o.Weights != "" {
-		t.weight = a.assign("weights", t.o.Weights)
+	if t.options.Weights != "" {
+		t.weight = a.assign("weights", t.options.Weights)
 	}
-	if t.o.Groups != "" {
-		t.group = a.assign("groups", t.o.Groups)
+	if t.options.Groups != "" {
+		t.group = a.assign("groups", t.options.Groups)
 	}
 	a.assignTargets()
 	a.assignFeatures()
-	return a.named, a.err
+	return a.foundByName, a.err
 }
 
 // columnAssignment assigns columns to the uses that options state.
 type columnAssignment struct {
 	*Table
-	firstRow []string
-	named    bool  // some column was found by its name
-	err      error // first error
+	firstRow    []string
+	foundByName bool  // some column was found by its name
+	err         error // first error
 }
 
-// assign assigns a column to a flag and returns its index, or -1 after an error.
+// assign assigns a column, given by its name or number, to the use that a flag states. It returns the index of the
+// column, or -1 if it sets a.err.
 func (a *columnAssignment) assign(flag, column string) int {
 	j, byName, err := findColumn(a.firstRow, column)
 	if err == nil && a.columns[j].role != "" && flag != "drop" {
@@ -271,19 +272,20 @@ func (a *columnAssignment) assign(flag, column string) int {
 		a.err = cmp.Or(a.err, fmt.Errorf("%s: %w", flag, err))
 		return -1
 	}
-	a.columns[j].role, a.named = flag, a.named || byName
+	a.columns[j].role, a.foundByName = flag, a.foundByName || byName
 	return j
 }
 
 // assignDropped assigns the columns of ReadOptions.Drop that the file has or must have.
 func (a *columnAssignment) assignDropped() {
-	o, width := a.o, len(a.firstRow)
-	for _, column := range o.Drop {
+	options, width := a.options, len(a.firstRow)
+	for _, column := range options.Drop {
 		// With an optional target, the file may have the features alone, or lack a name.
-		if o.TargetOptional && (width == o.Dim || !isIndex(column) && !slices.Contains(a.firstRow, column)) {
+		if options.TargetOptional && (width == options.Dim || !isIndex(column) &&
+			!slices.Contains(a.firstRow, column)) {
 			continue
 		}
-		if column != o.Groups { // the option names the groups for other files, in which they are dropped
+		if column != options.Groups { // the option names the groups for other files, in which they are dropped
 			a.assign("drop", column)
 		}
 	}
@@ -292,21 +294,23 @@ func (a *columnAssignment) assignDropped() {
 // assignTargets assigns the targets. The default is the last column, except if the remaining columns are just the
 // features.
 func (a *columnAssignment) assignTargets() {
-	o, remaining := a.o, 0
+	options, remaining := a.options, 0
 	for _, column := range a.columns {
 		if column.role == "" {
 			remaining++
 		}
 	}
-	if a.target = -1; o.Target != "none" && (remaining != o.Dim || o.Target != "" && !o.TargetOptional) {
-		if a.target = a.assign("target", cmp.Or(o.Target, "-1")); a.target < 0 && o.TargetOptional && o.Dim > 0 {
-			if a.err = fmt.Errorf("%s, and %w", o.dimMessage(remaining), a.err); o.Space != nil {
+	if a.target = -1; options.Target != "none" && (remaining != options.Dim || options.Target != "" &&
+		!options.TargetOptional) {
+		if a.target = a.assign("target", cmp.Or(options.Target, "-1")); a.target < 0 && options.TargetOptional &&
+			options.Dim > 0 {
+			if a.err = fmt.Errorf("%s, and %w", options.dimMessage(remaining), a.err); options.Space != nil {
 				a.err = a.misplacedCoordinates()
 			}
 		}
 	}
 	if a.target >= 0 {
-		for _, name := range o.MoreTargets {
+		for _, name := range options.MoreTargets {
 			a.moreTargets = append(a.moreTargets, a.assign("target", name))
 			a.moreAnswers = append(a.moreAnswers, nil)
 		}
@@ -319,16 +323,16 @@ func (a *columnAssignment) misplacedCoordinates() error {
 	return fmt.Errorf("%d columns, and the file of the fit, without a header, had the coordinates in the columns %s and "+
 		"the target in %s, counted from 0: give all columns as they were there, or the coordinates alone, or say "+
 		"--target none if the coordinates are in these columns here too", len(a.firstRow),
-		strings.Join(a.o.Space.Columns, ", "), a.o.Target)
+		strings.Join(a.options.Space.Columns, ", "), a.options.Target)
 }
 
 // assignFeatures makes features of the coordinates, or without these of all remaining columns.
 func (a *columnAssignment) assignFeatures() {
-	o := a.o
-	if o.Space != nil {
-		columns := o.Space.Columns
-		if o.Space.ByNumber {
-			columns = o.Space.positions(len(a.firstRow))
+	options := a.options
+	if options.Space != nil {
+		columns := options.Space.Columns
+		if options.Space.ByNumber {
+			columns = options.Space.positions(len(a.firstRow))
 		}
 		for _, column := range columns {
 			a.featureColumns = append(a.featureColumns, a.assign("space", column))
@@ -337,46 +341,47 @@ func (a *columnAssignment) assignFeatures() {
 	for j := range a.columns {
 		switch column := &a.columns[j]; {
 		case column.role != "":
-		case o.Space != nil:
+		case options.Space != nil:
 			column.role = "drop"
 		default:
 			a.featureColumns = append(a.featureColumns, j)
 		}
 	}
-	for _, k := range o.ColumnCodings {
-		flag := map[bool]string{false: "categorical", true: "dates"}[k.Dates != nil]
-		if j := a.assign(flag, k.Column); j >= 0 {
-			a.columns[j].coder = newColumnCoder(k)
+	for _, coding := range options.ColumnCodings {
+		flag := map[bool]string{false: "categorical", true: "dates"}[coding.Dates != nil]
+		if j := a.assign(flag, coding.Column); j >= 0 {
+			a.columns[j].coder = newColumnCoder(coding)
 		}
 	}
 }
 
-// splitTargets splits o.Target into several targets if it is not the name of a column but a list of names, separated by
-// commas and quoted as in a csv file.
+// splitTargets splits t.options.Target into several targets if it is not the name of a column but a list of names,
+// separated by commas and quoted as in a csv file. Several targets set the task to regression.
 func (t *Table) splitTargets(firstRow []string) error {
-	if !strings.Contains(t.o.Target, ",") || slices.Contains(firstRow, t.o.Target) {
+	if !strings.Contains(t.options.Target, ",") || slices.Contains(firstRow, t.options.Target) {
 		return nil
 	}
-	names, err := csv.NewReader(strings.NewReader(t.o.Target)).Read()
+	names, err := csv.NewReader(strings.NewReader(t.options.Target)).Read()
 	if err != nil {
-		return fmt.Errorf("target %s: %w", quote(t.o.Target), err)
+		return fmt.Errorf("target %s: %w", quote(t.options.Target), err)
 	}
-	if t.o.Target, t.o.MoreTargets = names[0], names[1:]; len(names) > 1 {
-		if t.o.Task == "classification" {
+	if t.options.Target, t.options.MoreTargets = names[0], names[1:]; len(names) > 1 {
+		if t.options.Task == "classification" {
 			return fmt.Errorf("--target %s: several targets need --task regression", quoteIfLong(joinNames(names)))
 		}
-		t.o.Task = "regression"
+		t.options.Task = "regression"
 	}
 	return nil
 }
 
-// isHeader decides whether the first row is a header. named says that columns were found in it by their names.
-func (t *Table) isHeader(firstRow []string, named bool) (bool, error) {
-	isHeader, reason := named, "it has the names that are asked for"
+// isHeader decides whether the first row is a header. foundByName says that this row contains names of columns that the
+// options ask for.
+func (t *Table) isHeader(firstRow []string, foundByName bool) (bool, error) {
+	isHeader, reason := foundByName, "it has the names that are asked for"
 	switch {
-	case t.o.Header == "yes" || t.o.Header == "no":
-		isHeader, reason = t.o.Header == "yes", "--format header"
-	case !named:
+	case t.options.Header == "yes" || t.options.Header == "no":
+		isHeader, reason = t.options.Header == "yes", "--format header"
+	case !foundByName:
 		var err error
 		if isHeader, reason, err = guessHeader(firstRow, t.nextRows, t.target); err != nil {
 			return false, err
@@ -393,8 +398,8 @@ func isIndex(column string) bool {
 }
 
 // findColumn returns the index of a column that is given by its number, counted from the end if it is negative, or by
-// its name in the first row. named reports that it was given by its name.
-func findColumn(firstRow []string, column string) (col int, named bool, err error) {
+// its name in the first row. isName reports that it was given by its name.
+func findColumn(firstRow []string, column string) (index int, isName bool, err error) {
 	width := len(firstRow)
 	i, err := strconv.Atoi(column)
 	if err != nil {
@@ -409,11 +414,11 @@ func findColumn(firstRow []string, column string) (col int, named bool, err erro
 		return i, true, nil
 	}
 	if i < -width || i >= width {
-		named := ""
+		hint := ""
 		if j := slices.Index(firstRow, column); j >= 0 {
-			named = fmt.Sprintf("; %q is in column %d", column, j)
+			hint = fmt.Sprintf("; %q is in column %d", column, j)
 		}
-		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d%s", i, width, width-1, named)
+		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d%s", i, width, width-1, hint)
 	}
 	return (i + width) % width, false, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// columnsOf returns n points whose feature j is normal with the standard deviation sd[j].
-func columnsOf(n int, sd ...float64) *points.Dense {
+// normalColumns returns n points whose feature j is normal with the standard deviation sd[j].
+func normalColumns(n int, sd ...float64) *points.Dense {
 	x := points.NewDense(n, len(sd), nil)
 	rng.New(3).Normals(x.Data, 0)
 	for i := range n {
@@ -24,25 +24,25 @@ func columnsOf(n int, sd ...float64) *points.Dense {
 	return x
 }
 
-// sparseOf returns the dense points in sparse form.
-func sparseOf(x *points.Dense) *points.CSR {
-	c := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
+// toSparse returns the dense points in sparse form.
+func toSparse(x *points.Dense) *points.CSR {
+	sparse := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
 		for j, v := range x.Row(i) {
 			if v != 0 {
-				c.Col, c.Val = append(c.Col, int32(j)), append(c.Val, v)
+				sparse.Col, sparse.Val = append(sparse.Col, int32(j)), append(sparse.Val, v)
 			}
 		}
-		c.Ptr = append(c.Ptr, len(c.Col))
+		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
 	}
-	return c
+	return sparse
 }
 
 // TestAutoScaling checks the choice of the scaling auto. Spreads as different as those of the wine data are
 // standardized. Equal spreads, bytes, sparse points, rarely set pixels and constants are left unscaled, with a hint
 // where another scaling may help.
 func TestAutoScaling(t *testing.T) {
-	wine := columnsOf(150, 0.81, 1.1, 0.27, 3.3, 14, 0.63, 1, 0.12, 0.57, 2.3, 0.23, 0.71, 315)
+	wine := normalColumns(150, 0.81, 1.1, 0.27, 3.3, 14, 0.63, 1, 0.12, 0.57, 2.3, 0.23, 0.71, 315)
 	pixels := points.NewDense(1000, 40, nil)
 	for i := range pixels.N {
 		for j := range pixels.D {
@@ -56,14 +56,14 @@ func TestAutoScaling(t *testing.T) {
 		edge.Row(i)[38] /= 50
 		edge.Row(i)[39] /= 80
 	}
-	rare, age := columnsOf(150, 1, 50, 1, 1), points.NewDense(90, 3, nil)
+	rare, age := normalColumns(150, 1, 50, 1, 1), points.NewDense(90, 3, nil)
 	for i := range rare.N {
 		rare.Row(i)[2], rare.Row(i)[3], rare.Row(i)[i%2] = 0, 0, 0
 	}
 	for i := range age.N { // whole numbers from 0 to 255, yet no pixels
 		copy(age.Row(i), []float64{float64(i % 2), float64(18 + i%70), float64(i % 3 / 2)})
 	}
-	constant := columnsOf(50, 1, 0, 2)
+	constant := normalColumns(50, 1, 0, 2)
 	for i := range constant.N {
 		constant.Row(i)[1] = 1e9 + 0.1
 	}
@@ -76,29 +76,29 @@ func TestAutoScaling(t *testing.T) {
 		want []string // parts of the reason
 	}{
 		{"wine", &Dataset{X: wine}, "standard", []string{"feature 12", "feature 7"}},
-		{"wine in sparse form", &Dataset{X: sparseOf(wine)}, "standard", []string{"feature 12"}},
-		{"sparse", &Dataset{X: sparseOf(rare)}, "none", []string{"most entries are zero", "feature 1", "--scale unit"}},
+		{"wine in sparse form", &Dataset{X: toSparse(wine)}, "standard", []string{"feature 12"}},
+		{"sparse", &Dataset{X: toSparse(rare)}, "none", []string{"most entries are zero", "feature 1", "--scale unit"}},
 		{"with names", &Dataset{X: wine, Columns: names}, "standard", []string{`"pro\x1b[31mline"`}},
-		{"alike", &Dataset{X: columnsOf(150, 1, 1.5, 2, 2.5)}, "none", nil},
+		{"alike", &Dataset{X: normalColumns(150, 1, 1.5, 2, 2.5)}, "none", nil},
 		{"indicators and an age", &Dataset{X: age}, "standard", []string{"feature 1,"}},
-		{"two", &Dataset{X: columnsOf(150, 1, 50)}, "standard", []string{"feature 1,", "feature 0"}},
+		{"two", &Dataset{X: normalColumns(150, 1, 50)}, "standard", []string{"feature 1,", "feature 0"}},
 		{"pixels", &Dataset{X: pixels}, "none", nil},
 		{"pixels at the edge", &Dataset{X: edge}, "none", nil},
-		{"one of ten in another unit", &Dataset{X: columnsOf(150, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1e-3)}, "standard",
+		{"one of ten in another unit", &Dataset{X: normalColumns(150, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1e-3)}, "standard",
 			[]string{"feature 9"}},
 		{"bytes", &Dataset{X: points.NewBytes(3, 2, 1, []uint8{0, 200, 1, 100, 0, 0})}, "none", nil},
 		{"constant", &Dataset{X: constant}, "none", nil},
-		{"one", &Dataset{X: columnsOf(9, 5)}, "none", nil},
+		{"one", &Dataset{X: normalColumns(9, 5)}, "none", nil},
 		{"an index of 2^31−2", &Dataset{X: &points.CSR{N: 1, D: math.MaxInt32 - 1, Ptr: []int{0, 1},
 			Col: []int32{math.MaxInt32 - 2}, Val: []float64{1}}}, "none", nil},
 	} {
-		kind, why := c.d.AutoScaling()
-		if kind != c.kind || (why == "") != (c.want == nil) || strings.ContainsAny(why, "\n\x1b") {
-			t.Errorf("%s: scaling %s because of %q, want %s", c.name, kind, why, c.kind)
+		kind, reason := c.d.AutoScaling()
+		if kind != c.kind || (reason == "") != (c.want == nil) || strings.ContainsAny(reason, "\n\x1b") {
+			t.Errorf("%s: scaling %s because of %q, want %s", c.name, kind, reason, c.kind)
 		}
-		for _, w := range c.want {
-			if !strings.Contains(why, w) {
-				t.Errorf("%s: %q, want %q", c.name, why, w)
+		for _, part := range c.want {
+			if !strings.Contains(reason, part) {
+				t.Errorf("%s: %q, want %q", c.name, reason, part)
 			}
 		}
 		got, _, err := Scale("auto", c.d, nil)
@@ -112,16 +112,16 @@ func TestAutoScaling(t *testing.T) {
 // counts. Words, two classes and other numbers must not give a hint.
 func TestTaskHint(t *testing.T) {
 	for _, c := range []struct {
-		values int
-		step   float64
-		word   string
-		want   string
+		values int     // number of distinct answers
+		step   float64 // difference of successive answers
+		word   string  // beginning of each answer
+		want   string  // beginning of the hint; "" for no hint
 	}{
 		{10, 1, "", "the answers, 10 whole numbers from 0 to 9, are taken for classes"},
 		{26, 1, "", "the answers, 26 whole numbers, are taken for a regression"},
 		{2, 1, "", ""}, {10, 0.5, "", ""}, {10, 1, "c", ""}, {150, 1, "", ""},
 	} {
-		d := must(Read(strings.NewReader("a,y\n"+lines(300, func(i int) string {
+		d := must(Read(strings.NewReader("a,y\n"+joinLines(300, func(i int) string {
 			return fmt.Sprintf("%d,%s%g", i*i%7, c.word, float64(i%c.values)*c.step)
 		})), "the file", nil))
 		if got := d.TaskHint(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
@@ -139,8 +139,8 @@ func TestTaskHint(t *testing.T) {
 func TestIDHint(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		value func(i int) float64
-		want  bool
+		value func(i int) float64 // value in row i
+		want  bool                // there is a hint
 	}{
 		{"a", func(i int) float64 { return 1001 + float64(i) }, true},
 		{"a", func(i int) float64 { return float64(i*7%20 - 5) }, true},
@@ -155,7 +155,7 @@ func TestIDHint(t *testing.T) {
 		{"grid", func(i int) float64 { return float64(i * i) }, false}, {"id", func(i int) float64 { return 0.5 }, false},
 		{"Madrid", func(i int) float64 { return float64(i % 2) }, false},
 	} {
-		x := columnsOf(20, 1, 1)
+		x := normalColumns(20, 1, 1)
 		for i := range x.N {
 			x.Row(i)[1] = c.value(i)
 		}
@@ -164,17 +164,18 @@ func TestIDHint(t *testing.T) {
 			t.Errorf("%s: hint %q, want one: %v", c.name, got, c.want)
 		}
 	}
-	text := lines(20, func(i int) string { return fmt.Sprintf("%g,%d,%d,7,a", 0.37*float64(i%3), i%2, 400-i) })
+	text := joinLines(20, func(i int) string { return fmt.Sprintf("%g,%d,%d,7,a", 0.37*float64(i%3), i%2, 400-i) })
 	for head, want := range map[string]string{"": "by --drop 2", "x,y,no,x_id,k\n": "by --drop no,x_id"} {
-		o := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "4"}}}
-		d := must(Read(strings.NewReader(head+text), "f", &o))
+		options := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "4"}}}
+		d := must(Read(strings.NewReader(head+text), "f", &options))
 		if got := d.IDHint(); !strings.HasSuffix(got, want) {
 			t.Errorf("header %q: %s, want %s at the end", head, got, want)
 		}
-		o.ColumnCodings = nil
-		fails(t, errOf(Read(strings.NewReader(head+text), "f", &o)), "add --drop"+strings.TrimPrefix(want, "by --drop"))
+		options.ColumnCodings = nil
+		wantError(t, errorFrom(Read(strings.NewReader(head+text), "f", &options)), "add --drop"+strings.TrimPrefix(want,
+			"by --drop"))
 	}
-	x := columnsOf(100_000, 1)
+	x := normalColumns(100_000, 1)
 	for i := range x.N {
 		x.Data[i] = float64(i * 7919 % x.N)
 	}
@@ -183,9 +184,9 @@ func TestIDHint(t *testing.T) {
 	if hint == "" || allocated > 100 { // a map of all values allocates as it grows
 		t.Errorf("%d rows: %q, %g allocations", x.N, hint, allocated)
 	}
-	days := lines(20, func(i int) string { return fmt.Sprintf("2024-01-%02d,%g", i+1, 0.37*float64(i%3)) })
-	o := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "0", Dates: &DateCoding{}}}}
-	if got := must(Read(strings.NewReader(days), "f", &o)).IDHint(); got != "" {
+	days := joinLines(20, func(i int) string { return fmt.Sprintf("2024-01-%02d,%g", i+1, 0.37*float64(i%3)) })
+	options := ReadOptions{Target: "1", ColumnCodings: []ColumnCoding{{Column: "0", Dates: &DateCoding{}}}}
+	if got := must(Read(strings.NewReader(days), "f", &options)).IDHint(); got != "" {
 		t.Errorf("a column of days: %s", got)
 	}
 }
@@ -197,10 +198,10 @@ func TestScalingRange(t *testing.T) {
 		"feature 0 goes from 0 to 9e-101":    points.NewDense(2, 1, []float64{0, 9e-101}),
 	} {
 		for _, kind := range []string{"unit", "standard"} {
-			fails(t, errOf(scalingFor(kind, x)), want)
+			wantError(t, errorFrom(fitScalingUnlimited(kind, x)), want)
 		}
 	}
 	tiny := points.NewDense(3, 2, []float64{1, 1e-300, 2, 3e-300, 3, -1e-300}) // the squares underflow
 	_, _, err := Scale("auto", &Dataset{X: tiny}, nil)
-	fails(t, err, "feature 1 goes from -1e-300 to 3e-300")
+	wantError(t, err, "feature 1 goes from -1e-300 to 3e-300")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// classed returns points with the given classes. The only feature of point i is i.
-func classed(class []int, labels ...string) *Dataset {
+// classifiedRows returns points with the given classes. The only feature of point i is i.
+func classifiedRows(class []int, labels ...string) *Dataset {
 	x := points.NewDense(len(class), 1, nil)
 	for i := range x.Data {
 		x.Data[i] = float64(i)
@@ -23,52 +23,55 @@ func classed(class []int, labels ...string) *Dataset {
 func TestHoldout(t *testing.T) {
 	class := slices.Concat(slices.Repeat([]int{0}, 50), slices.Repeat([]int{1}, 23), slices.Repeat([]int{2}, 4),
 		[]int{3})
-	d := classed(class, "a", "b", "c", "d")
+	d := classifiedRows(class, "a", "b", "c", "d")
 	for _, share := range []float64{0.01, 0.2, 0.5, 0.9} {
-		train, test := must2(d.Holdout(share, 7))
+		train, test := mustPair(d.Holdout(share, 7))
 		if want := max(1, int(share*78+0.5)); test.Len() != want && share < 0.9 {
 			t.Errorf("%g: %d rows are held out, want %d", share, test.Len(), want)
 		}
-		a, b := train.X.(*points.Dense).Data, test.X.(*points.Dense).Data
-		if all := slices.Concat(a, b); !slices.IsSorted(a) || !slices.IsSorted(b) || len(all) != 78 {
-			t.Errorf("%g: parts %v, %v", share, a, b)
+		trainRows, testRows := train.X.(*points.Dense).Data, test.X.(*points.Dense).Data
+		if all := slices.Concat(trainRows, testRows); !slices.IsSorted(trainRows) || !slices.IsSorted(testRows) ||
+			len(all) != 78 {
+			t.Errorf("%g: parts %v, %v", share, trainRows, testRows)
 		} else if slices.Sort(all); !slices.Equal(all, d.X.(*points.Dense).Data) {
 			t.Errorf("%g: not a partition: %v", share, all)
 		}
-		for i, v := range b {
-			if test.Class[i] != class[int(v)] {
-				t.Errorf("%g: row %g has class %d", share, v, test.Class[i])
+		for i, row := range testRows {
+			if test.Class[i] != class[int(row)] {
+				t.Errorf("%g: row %g has class %d", share, row, test.Class[i])
 			}
 		}
-		if _, again, _ := d.Holdout(share, 7); !slices.Equal(again.X.(*points.Dense).Data, b) {
+		if _, again, _ := d.Holdout(share, 7); !slices.Equal(again.X.(*points.Dense).Data, testRows) {
 			t.Errorf("%g: another draw for the same seed", share)
 		}
-		if _, other, _ := d.Holdout(share, 8); share == 0.5 && slices.Equal(other.X.(*points.Dense).Data, b) {
+		if _, other, _ := d.Holdout(share, 8); share == 0.5 && slices.Equal(other.X.(*points.Dense).Data, testRows) {
 			t.Errorf("%g: the same draw for another seed", share)
 		}
 	}
-	count := make([]float64, 78)
+	timesHeldOut := make([]float64, 78)
 	for seed := range uint64(1000) {
-		_, test := must2(d.Holdout(0.25, seed))
+		_, test := mustPair(d.Holdout(0.25, seed))
 		for _, v := range test.X.(*points.Dense).Data {
-			count[int(v)]++
+			timesHeldOut[int(v)]++
 		}
 	}
-	for i, c := range count {
-		// 20 of the 78 rows are held out. The count has the expectation 256 and the standard deviation 14.
-		if math.Abs(c-1000*20/78.0) > 70 {
-			t.Errorf("row %d of class %d is held out %g times of 1,000", i, class[i], c)
+	for i, count := range timesHeldOut {
+		// 20 of the 78 rows are held out. The count has the expectation 256 and the standard deviation 14; 70 are 5 of
+		// them.
+		if math.Abs(count-1000*20/78.0) > 70 {
+			t.Errorf("row %d of class %d is held out %g times of 1,000", i, class[i], count)
 		}
 	}
-	r := classed(make([]int, 10))
-	r.Task, r.Target, r.Class = Regression, slices.Clone(r.X.(*points.Dense).Data), nil
-	train, test, err := r.Holdout(0.25, 1)
+	regression := classifiedRows(make([]int, 10))
+	regression.Task, regression.Target, regression.Class = Regression, slices.Clone(regression.X.(*points.Dense).Data),
+		nil
+	train, test, err := regression.Holdout(0.25, 1)
 	if err != nil || test.Len() != 3 || train.Len() != 7 || !slices.Equal(test.Target, test.X.(*points.Dense).Data) {
 		t.Errorf("regression: %v, %v, %v", train, test, err)
 	}
 	for _, share := range []float64{0, 1, -1} {
 		_, _, err := d.Holdout(share, 1)
-		fails(t, err, "want a number between 0 and 1")
+		wantError(t, err, "want a number between 0 and 1")
 	}
 }
 
@@ -78,7 +81,7 @@ func TestHoldoutGroups(t *testing.T) {
 	for i := range group {
 		group[i] = i * i % 17
 	}
-	d := classed(group, strings.Split("abcdefghijklmnopq", "")...)
+	d := classifiedRows(group, strings.Split("abcdefghijklmnopq", "")...)
 	d.X = points.Gather(d.X, group)
 	d = must(d.GroupByRule("together", nil))
 	for seed := range uint64(20) {
@@ -88,7 +91,7 @@ func TestHoldoutGroups(t *testing.T) {
 			t.Errorf("%v and %v, %v", train, test, err)
 		}
 	}
-	equal := must(classed(make([]int, 9), "a").Subset(make([]int, 9)).GroupByRule("together", nil))
+	equal := must(classifiedRows(make([]int, 9), "a").Subset(make([]int, 9)).GroupByRule("together", nil))
 	_, _, err := equal.Holdout(0.2, 1)
-	fails(t, err, "leaves no row to train on")
+	wantError(t, err, "leaves no row to train on")
 }

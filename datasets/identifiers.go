@@ -16,10 +16,10 @@ var identifierName = regexp.MustCompile(`^(?i:id|uuid|guid)$|(?i:[ _.-]id)$|[a-z
 
 // isIdentifier reports whether a column probably identifies the rows and is not a feature. Its values, apart from
 // missing ones, must be whole numbers. In addition its name must be that of an identifier, or it must have at least ten
-// values that are all distinct and cover at least half of their range. Both numbers are judgments.
+// values that are all distinct and cover at least half of their range. Ten and one half are judgments.
 func isIdentifier(name string, values iter.Seq[float64]) bool {
 	hasIDName := identifierName.MatchString(name)
-	// The first 100 values; most columns of whole numbers soon repeat one of them.
+	// Most columns of whole numbers soon repeat one of their first 100 values. This test avoids areDistinct for them.
 	firstValues := map[float64]bool{}
 	lo, hi, count := math.Inf(1), math.Inf(-1), 0
 	for v := range values {
@@ -73,7 +73,7 @@ func (d *Dataset) IDHint() string {
 	if !ok || d.Space != nil {
 		return ""
 	}
-	var names, drop []string
+	var names, droppedNames []string
 	for _, source := range d.SourceColumns() {
 		j, name := source.FirstFeature, ""
 		column := j
@@ -89,12 +89,12 @@ func (d *Dataset) IDHint() string {
 		if names = append(names, d.featureName(j)); isIndex(name) || name == "" || slices.Index(d.Columns, name) != j {
 			name = strconv.Itoa(column)
 		}
-		drop = append(drop, name)
+		droppedNames = append(droppedNames, name)
 	}
 	if names == nil {
 		return ""
 	}
-	return identifierText(names) + " by --drop " + safe.Shell(joinNames(drop))
+	return identifierText(names) + " by --drop " + safe.Shell(joinNames(droppedNames))
 }
 
 // identifierText is the warning about features that are probably identifiers.
@@ -103,6 +103,6 @@ func identifierText(names []string) string {
 	if len(names) == 1 {
 		verb = " looks like an identifier"
 	}
-	return listed(names) + verb + " (whole numbers that all differ, or the name): unless the numbers are times, " +
+	return joinLimited(names) + verb + " (whole numbers that all differ, or the name): unless the numbers are times, " +
 		"ranks or the like, leave them out"
 }

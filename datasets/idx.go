@@ -29,50 +29,50 @@ const maxSide = 1 << 12
 
 // readIDX reads images, each as one point with pixels 0 … 255, and the labels from a second file in the same folder,
 // unless o.Target is "none".
-func (s *Source) readIDX(o *ReadOptions) (*Dataset, error) {
-	size, err := s.idxHeader(idxImages, 3)
+func (s *Source) readIDX(options *ReadOptions) (*Dataset, error) {
+	sizes, err := s.idxHeader(idxImages, 3)
 	if err != nil {
 		return nil, err
 	}
-	n, d := min(size[0], o.MaxRows), 0
-	if max(size[1], size[2]) <= maxSide {
-		d = size[1] * size[2]
+	n, d := min(sizes[0], options.MaxRows), 0
+	if max(sizes[1], sizes[2]) <= maxSide {
+		d = sizes[1] * sizes[2]
 	}
 	if n == 0 || d == 0 {
-		return nil, s.fileFault("%d images of %d×%d pixels", n, size[1], size[2])
+		return nil, s.fileFault("%d images of %d×%d pixels", n, sizes[1], sizes[2])
 	}
-	pixels, err := s.idxBytes(n, size[0], d, "images")
+	pixels, err := s.idxBytes(n, sizes[0], d, "images")
 	if err != nil {
 		return nil, err
 	}
 	out := &Dataset{X: points.NewBytes(n, d, 1, pixels)}
-	if o.Target == "none" {
+	if options.Target == "none" {
 		return out, nil
 	}
-	labels, err := s.idxLabels(size[0], n)
+	labels, err := s.idxLabels(sizes[0], n)
 	if err != nil {
 		return nil, err
 	}
-	return out, s.setAnswers(out, labels, o, nil)
+	return out, s.setAnswers(out, labels, options, nil)
 }
 
-// idxHeader reads the magic number, which must be the given one, and the sizes of all dimensions.
-func (s *Source) idxHeader(magic uint32, dims int) (size []int, err error) {
-	head := make([]uint32, 1+dims)
-	if err := binary.Read(s.r, binary.BigEndian, head[:1]); err != nil {
+// idxHeader reads the magic number, which must be the given one, and returns the sizes of all dimensions.
+func (s *Source) idxHeader(magic uint32, dims int) (sizes []int, err error) {
+	header := make([]uint32, 1+dims)
+	if err := binary.Read(s.r, binary.BigEndian, header[:1]); err != nil {
 		return nil, s.readError(0, err)
 	}
-	if head[0] != magic {
-		return nil, s.fileFault("wrong magic number %#08x, want %#08x: not an idx file of %s", head[0], magic,
+	if header[0] != magic {
+		return nil, s.fileFault("wrong magic number %#08x, want %#08x: not an idx file of %s", header[0], magic,
 			map[uint32]string{idxImages: "images", idxLabels: "labels"}[magic])
 	}
-	if err := binary.Read(s.r, binary.BigEndian, head[1:]); err != nil {
+	if err := binary.Read(s.r, binary.BigEndian, header[1:]); err != nil {
 		return nil, s.readError(0, err)
 	}
-	for _, v := range head[1:] {
-		size = append(size, int(v))
+	for _, v := range header[1:] {
+		sizes = append(sizes, int(v))
 	}
-	return size, nil
+	return sizes, nil
 }
 
 // idxBytes reads the first n of all total items, of d bytes each, or returns an error if there are fewer. If n is
@@ -96,25 +96,25 @@ func (s *Source) idxLabels(total, n int) (*answers, error) {
 		return nil, s.fileFault("an idx file of images must be named like train-images-idx3-ubyte, " +
 			"with train-labels-idx1-ubyte beside it")
 	}
-	var l *Source
+	var labelFile *Source
 	err := fs.ErrNotExist
 	for k, names := 0, packedNames(name); errors.Is(err, fs.ErrNotExist) && k < len(names); k++ {
-		l, err = openSource(s.ctx, filepath.Join(dir, names[k]))
+		labelFile, err = openSource(s.ctx, filepath.Join(dir, names[k]))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.fileFault("its labels are missing: put %s beside it", name)
 	} else if err != nil {
 		return nil, err
 	}
-	defer l.close()
-	size, err := l.idxHeader(idxLabels, 1)
+	defer labelFile.close()
+	sizes, err := labelFile.idxHeader(idxLabels, 1)
 	if err != nil {
 		return nil, err
 	}
-	if size[0] != total {
-		return nil, l.fileFault("%d labels for %d images", size[0], total)
+	if sizes[0] != total {
+		return nil, labelFile.fileFault("%d labels for %d images", sizes[0], total)
 	}
-	raw, err := l.idxBytes(n, total, 1, "labels")
+	raw, err := labelFile.idxBytes(n, total, 1, "labels")
 	if err != nil {
 		return nil, err
 	}

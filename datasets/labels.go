@@ -29,29 +29,29 @@ func wholeValue(text string) (v float64, ok bool) {
 	}
 	digits := strings.TrimLeft(text, "+-")
 	v, err := parseNumber(text)
-	padded := len(digits) > 1 && digits[0] == '0' && digits[1] != '.'
-	return v, err == nil && math.Abs(v) < maxExactWhole && v == math.Trunc(v) && !padded
+	isPadded := len(digits) > 1 && digits[0] == '0' && digits[1] != '.'
+	return v, err == nil && math.Abs(v) < maxExactWhole && v == math.Trunc(v) && !isPadded
 }
 
 // setClasses sets Labels, sorted, and Class, and notes which texts were merged into one class. The label of a class is
 // the text of all its rows. It is the wordKey of the class if these texts differ, or if all labels are numbers without
 // further information (wholeValue).
 func (d *Dataset) setClasses(r *ReadReport, a *answers) {
-	set, class, allNumbers := newWordSet(), make([]int, len(a.texts)), true
+	set, classOf, allNumbers := newWordSet(), make([]int, len(a.texts)), true
 	for k, text := range a.texts {
-		class[k] = set.add(text)
+		classOf[k] = set.add(text)
 		_, isNumber := wholeValue(text)
 		allNumbers = allNumbers && isNumber
 	}
 	var merged []string
 	for k, text := range a.texts {
 		_, isNumber := wholeValue(text)
-		if label := set.words[class[k]]; text != label && !(isNumber && !strings.ContainsAny(text, "eE")) {
+		if label := set.words[classOf[k]]; text != label && !(isNumber && !strings.ContainsAny(text, "eE")) {
 			merged = append(merged, equalityNote(text, label)) // no note for 1, +1 and 1.0
 		}
 	}
 	if merged != nil {
-		r.note("labels taken as equal: %s", listed(merged))
+		r.note("labels taken as equal: %s", joinLimited(merged))
 	}
 	labels, index := set.words, map[string]int{}
 	for k, label := range labels {
@@ -64,57 +64,57 @@ func (d *Dataset) setClasses(r *ReadReport, a *answers) {
 	for i, label := range d.Labels {
 		index[label] = i
 	}
-	for k, code := range class {
-		class[k] = index[labels[code]]
+	for k, code := range classOf {
+		classOf[k] = index[labels[code]]
 	}
-	d.Class = gather(class, a.codes)
+	d.Class = gather(classOf, a.codes)
 }
 
 // sortLabels sorts labels by value if all of them are numbers, labels of equal value by text; otherwise it sorts all by
 // text.
 func sortLabels(labels []string) {
 	values := make(map[string]float64, len(labels))
-	for _, l := range labels {
-		v, err := parseNumber(l)
+	for _, label := range labels {
+		v, err := parseNumber(label)
 		if err != nil || math.IsNaN(v) {
 			slices.Sort(labels)
 			return
 		}
-		values[l] = v
+		values[label] = v
 	}
 	slices.SortFunc(labels, func(a, b string) int {
 		return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b))
 	})
 }
 
-// ClassIn returns for each label of d its index in labels, or −1 if it is not there. It is the label with the same
-// text, else the one that denotes the same number, boolean or Unicode text, else the only one that differs in case
-// alone.
+// ClassIn returns for each label of d the index of the matching label in labels, or −1 if no label matches. A label
+// matches the one with the same text; if there is none, the one that denotes the same number, boolean or Unicode text;
+// and if there is none either, the only one that differs in case alone.
 func (d *Dataset) ClassIn(labels []string) []int {
 	index, indexIn := newWordIndex(labels), make([]int, len(d.Labels))
-	for i, l := range d.Labels {
-		indexIn[i], _ = index.find(l)
+	for i, label := range d.Labels {
+		indexIn[i], _ = index.find(label)
 		indexIn[i] = max(indexIn[i], notFound)
 	}
 	return indexIn
 }
 
-// CheckLabels returns a one-line note about the labels of d's rows that are not in labels, with their number of rows,
-// and about those that match a label in labels except for case; "" if all labels match exactly. It returns an error if
-// no row has a label in labels.
+// CheckLabels returns a one-line note about the labels of the rows of d that are not in labels, with the number of
+// these rows, and about labels that differ from a label in labels in case only. The note is "" if there are none of
+// either kind. CheckLabels returns an error if no row has a label in labels.
 func (d *Dataset) CheckLabels(labels []string) (note string, err error) {
 	index, unknownRows := newWordIndex(labels), 0
 	var unknownLabels, equalPairs []string
-	for c, n := range d.rowsOfClasses() {
-		i, caseDiffers := index.find(d.Labels[c])
+	for class, rows := range d.rowsOfClasses() {
+		i, caseDiffers := index.find(d.Labels[class])
 		if caseDiffers {
-			equalPairs = append(equalPairs, equalityNote(d.Labels[c], labels[i]))
-		} else if i < 0 && n > 0 {
-			unknownLabels, unknownRows = append(unknownLabels, d.Labels[c]), unknownRows+n
+			equalPairs = append(equalPairs, equalityNote(d.Labels[class], labels[i]))
+		} else if i < 0 && rows > 0 {
+			unknownLabels, unknownRows = append(unknownLabels, d.Labels[class]), unknownRows+rows
 		}
 	}
 	if equalPairs != nil {
-		note = fmt.Sprintf("%s: labels taken as equal: %s", d.Name, listed(equalPairs))
+		note = fmt.Sprintf("%s: labels taken as equal: %s", d.Name, joinLimited(equalPairs))
 	}
 	if unknownRows == 0 {
 		return note, nil
@@ -152,18 +152,18 @@ func (s *Source) decodeText(text string) string {
 // rowsOfClasses returns the number of rows of each class.
 func (d *Dataset) rowsOfClasses() []int {
 	rows := make([]int, len(d.Labels))
-	for _, c := range d.Class {
-		rows[c]++
+	for _, class := range d.Class {
+		rows[class]++
 	}
 	return rows
 }
 
-// MinorityClass returns the rarer class, 0 or 1, of a problem of two classes, and 1 in a tie. Points count by Weights,
-// so that a point of weight 2 counts as two points.
+// MinorityClass returns the rarer class, 0 or 1, of a problem of two classes, and 1 in a tie. A point of weight 2
+// counts as two points.
 func (d *Dataset) MinorityClass() int {
 	var total [2]float64
-	for i, c := range d.Class {
-		total[min(c, 1)] += d.Weight(i) // further classes count as class 1
+	for i, class := range d.Class {
+		total[min(class, 1)] += d.Weight(i) // further classes count as class 1
 	}
 	if total[0] < total[1] {
 		return 0
@@ -178,9 +178,9 @@ func (d *Dataset) WithoutUnusedLabels() *Dataset {
 	}
 	out, newIndex := *d, make([]int, len(d.Labels))
 	out.Labels = nil
-	for c, rows := range d.rowsOfClasses() {
-		if newIndex[c] = len(out.Labels); rows > 0 {
-			out.Labels = append(out.Labels, d.Labels[c])
+	for class, rows := range d.rowsOfClasses() {
+		if newIndex[class] = len(out.Labels); rows > 0 {
+			out.Labels = append(out.Labels, d.Labels[class])
 		}
 	}
 	out.Class = gather(newIndex, d.Class)

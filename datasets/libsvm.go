@@ -41,32 +41,32 @@ func isLibsvm(s *Source) (reason string, ok bool) {
 }
 
 // readLibsvm reads lines of the form "answer index:value …" with increasing indices from 1. Text after # is a comment.
-// A line that begins with # and may be a row is an error, unless o.Comment decides: lines that begin with o.Comment are
-// comments, and with "none" no line is, and # may begin an answer. If o.Target is "none", the answers may be missing.
-// The points are sparse.
-func (s *Source) readLibsvm(o *ReadOptions) (*Dataset, error) {
+// If options.Comment is set, the lines that begin with it are comments; with "none" no line is a comment, and # may
+// begin an answer. Without options.Comment, a line that begins with # and may be a row is an error. If options.Target
+// is "none", the answers may be missing. The points are sparse.
+func (s *Source) readLibsvm(options *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
-	widestLine, err := s.readLibsvmRows(x, &a, o) // widestLine is the line of the largest index
+	widestLine, err := s.readLibsvmRows(x, &a, options) // widestLine is the line of the largest index
 	if err != nil {
 		return nil, err
 	}
 	if x.N = len(a.codes); x.N == 0 {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
-	if o.Dim > 0 && x.D > o.Dim {
+	if options.Dim > 0 && x.D > options.Dim {
 		advice := ""
-		if o.DimSource != "" {
+		if options.DimSource != "" {
 			advice = fmt.Sprintf("; where the last features of sparse data are all zero, say --format dim=%d for "+
 				"both files", x.D)
 		}
-		return nil, s.Fault(widestLine, 0, "%s%s", o.dimMessage(x.D), advice)
+		return nil, s.Fault(widestLine, 0, "%s%s", options.dimMessage(x.D), advice)
 	}
-	if o.Dim > x.D {
-		x.D, widestLine = o.Dim, 0
+	if options.Dim > x.D {
+		x.D, widestLine = options.Dim, 0
 	}
-	if need := denseVectors * 8 * int64(x.D); need > minMemory {
-		if err := s.emptyBudget().Check(need, fmt.Sprintf("index %d: vectors of that length", x.D),
+	if vectorBytes := denseVectors * 8 * int64(x.D); vectorBytes > minMemory { // 8 bytes for each float64
+		if err := s.emptyBudget().Check(vectorBytes, fmt.Sprintf("index %d: vectors of that length", x.D),
 			"number the features without gaps"); err != nil {
 			return nil, s.Fault(widestLine, 0, "%v", err)
 		}
@@ -75,14 +75,14 @@ func (s *Source) readLibsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fileFault("no row has a feature")
 	}
 	d := &Dataset{X: x}
-	if o.Target == "none" {
+	if options.Target == "none" {
 		return d, nil
 	}
-	return d, s.setAnswers(d, &a, o, nil)
+	return d, s.setAnswers(d, &a, options, nil)
 }
 
 // readLibsvmRows sets x to the rows and appends their answers to a. It returns the line of the largest index.
-func (s *Source) readLibsvmRows(x *points.CSR, a *answers, o *ReadOptions) (widestLine int, err error) {
+func (s *Source) readLibsvmRows(x *points.CSR, a *answers, options *ReadOptions) (widestLine int, err error) {
 	var columns chunkedSlice[int32]
 	var values chunkedSlice[float64]
 	nextLine, entryCount := 1, 0
@@ -90,13 +90,13 @@ func (s *Source) readLibsvmRows(x *points.CSR, a *answers, o *ReadOptions) (wide
 	err = s.eachRow(1, neverInQuotes, pipelineDepth, func(b *block) {
 		line := b.line
 		for text := range bytes.Lines(b.text) {
-			b.rows = append(b.rows, s.parseLibsvmLine(b, text, line, o))
+			b.rows = append(b.rows, s.parseLibsvmLine(b, text, line, options))
 			line++
 		}
 	}, func(r *textRow) error {
 		nextLine = r.line + 1
 		switch {
-		case len(a.codes) == o.MaxRows:
+		case len(a.codes) == options.MaxRows:
 			return io.EOF
 		case r.err != nil:
 			return r.err
@@ -129,7 +129,7 @@ const missingLabel = "the line has no label: it begins with index:value. " +
 	"A fit wants one in each line; to predict, say --target none"
 
 // parseLibsvmLine parses a line and appends its nonzeros to those of b. The answer is "" if the line has none.
-func (s *Source) parseLibsvmLine(b *block, text []byte, line int, o *ReadOptions) (r textRow) {
+func (s *Source) parseLibsvmLine(b *block, text []byte, line int, options *ReadOptions) (r textRow) {
 	r.line = line
 	fail := func(item int, format string, args ...any) textRow {
 		r.err = s.Fault(line, item, format, args...)
@@ -138,16 +138,17 @@ func (s *Source) parseLibsvmLine(b *block, text []byte, line int, o *ReadOptions
 	word, remainder := cutWord(text)
 	answer := string(word)
 	switch {
-	case len(word) == 0 || o.Comment != "" && o.Comment != "none" && bytes.HasPrefix(word, []byte(o.Comment)):
+	case len(word) == 0,
+		options.Comment != "" && options.Comment != "none" && bytes.HasPrefix(word, []byte(options.Comment)):
 		return r
-	case word[0] == '#' && o.Comment != "none":
+	case word[0] == '#' && options.Comment != "none":
 		if second, _ := cutWord(remainder); len(word) > 1 && (len(second) == 0 || isItem(second)) {
 			return fail(1, "the line begins with # and may be a row: "+
 				"say --format comment=# if it is a comment, --format comment=none if # begins a label")
 		}
 		return r
-	case isItem(word) && word[0] != 'q':
-		if remainder, answer = text, ""; o.Target != "none" {
+	case isItem(word) && word[0] != 'q': // an item qid:number is no feature
+		if remainder, answer = text, ""; options.Target != "none" {
 			return fail(1, "%s", missingLabel)
 		}
 	}
@@ -163,52 +164,52 @@ func (s *Source) parseLibsvmLine(b *block, text []byte, line int, o *ReadOptions
 		if !ok {
 			return fail(item, "%s is not of the form index:value", quote(word))
 		}
-		col, err := strconv.Atoi(string(index))
+		column, err := strconv.Atoi(string(index))
 		switch {
-		case err == nil && col == 0:
+		case err == nil && column == 0:
 			return fail(item,
 				"index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them "+
 					"(in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel "+
 					"precomputed")
-		case err != nil || col < 1 || col > maxColumn:
+		case err != nil || column < 1 || column > maxColumn:
 			return fail(item, "index %s: want a whole number from 1 to %d", quote(index), maxColumn)
-		case col <= r.maxIndex:
-			return fail(item, "index %d after index %d: indices must increase", col, r.maxIndex)
+		case column <= r.maxIndex:
+			return fail(item, "index %d after index %d: indices must increase", column, r.maxIndex)
 		}
 		v, ok := parseShort(value)
 		if !ok {
 			if v, err = parseFinite(string(value)); err != nil {
-				return fail(item, "value of index %d: %v", col, err)
+				return fail(item, "value of index %d: %v", column, err)
 			}
 		}
-		if r.maxIndex = col; v != 0 {
-			b.indices, b.numbers = append(b.indices, int32(col-1)), append(b.numbers, v)
+		if r.maxIndex = column; v != 0 {
+			b.indices, b.numbers = append(b.indices, int32(column-1)), append(b.numbers, v)
 		}
 	}
 }
 
-// cutWord returns the first word of b, and the text after it.
-func cutWord(b []byte) (word, remainder []byte) {
+// cutWord returns the first word of a line, and the text after this word.
+func cutWord(line []byte) (word, remainder []byte) {
 	i := 0
-	for i < len(b) && b[i] <= ' ' {
+	for i < len(line) && line[i] <= ' ' {
 		i++
 	}
 	j := i
-	for j < len(b) && b[j] > ' ' {
+	for j < len(line) && line[j] > ' ' {
 		j++
 	}
-	return b[i:j], b[j:]
+	return line[i:j], line[j:]
 }
 
 // rowItems returns the number of items index:value in a line of the LIBSVM format, after an optional label. It is 0 for
 // a label alone and for lines without content, and −1 if the line does not have this format.
 func rowItems(line []byte) (items int) {
 	words := bytes.Fields(line)
-	for k, w := range words {
-		if w[0] == '#' && (k > 0 || len(words) == 1 || !isItem(words[1])) {
+	for k, word := range words {
+		if word[0] == '#' && (k > 0 || len(words) == 1 || !isItem(words[1])) {
 			return items
 		}
-		if isItem(w) {
+		if isItem(word) {
 			items++
 		} else if k > 0 {
 			return -1
@@ -221,8 +222,8 @@ func rowItems(line []byte) (items int) {
 }
 
 // isItem reports whether a word has the form index:value or qid:number.
-func isItem(w []byte) bool {
-	index, value, ok := strings.Cut(string(w), ":")
+func isItem(word []byte) bool {
+	index, value, ok := strings.Cut(string(word), ":")
 	if _, err := strconv.Atoi(index); err != nil && index != "qid" || !ok {
 		return false
 	}

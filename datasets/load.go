@@ -33,49 +33,49 @@ type TrainTest struct {
 const splitSeed = 1
 
 // Load loads or generates the data set with the given name: it reads the files, splits the rows into training and test
-// rows, keeps the first o.N training rows, fits the scaling on these and applies it to both parts. It returns a
+// rows, keeps the first options.N training rows, fits the scaling on these and applies it to both parts. It returns a
 // *MissingFilesError if a file is not in any of the folders. If IsPacked(name), the data come from a folder that Pack
 // wrote and are scaled already.
-func Load(ctx context.Context, name string, o *LoadOptions) (*TrainTest, error) {
-	opt := *cmp.Or(o, &LoadOptions{})
-	if o = &opt; o.Dirs == nil {
-		o.Dirs = Dirs()
+func Load(ctx context.Context, name string, options *LoadOptions) (*TrainTest, error) {
+	settings := *cmp.Or(options, &LoadOptions{})
+	if options = &settings; options.Dirs == nil {
+		options.Dirs = Dirs()
 	}
 	if IsPacked(name) {
-		return unpackFolder(name, o.N)
+		return unpackFolder(name, options.N)
 	}
 	info, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	p := &TrainTest{Info: info}
+	data := &TrainTest{Info: info}
 	if info.BuiltIn() {
-		data := info.generate(info)
-		p.Train, p.Test = data.Slice(0, info.N), data.Slice(info.N, data.Len())
+		all := info.generate(info)
+		data.Train, data.Test = all.Slice(0, info.N), all.Slice(info.N, all.Len())
 	} else {
-		paths, missing := info.Find(o.Dirs)
+		paths, missing := info.Find(options.Dirs)
 		if len(missing) > 0 {
-			return nil, &MissingFilesError{info, missing, o.Dirs}
+			return nil, &MissingFilesError{info, missing, options.Dirs}
 		}
-		if p.Train, p.Test, err = info.readFiles(ctx, paths, o); err != nil {
+		if data.Train, data.Test, err = info.readFiles(ctx, paths, options); err != nil {
 			return nil, err
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p.Train.Name, p.Test.Name = info.Name, info.Name
-	p.Train.ReadReport, p.Test.ReadReport = nil, nil // the interpretation of the file is given by the registry
-	if o.N > 0 {
-		p.Train = p.Train.Head(o.N)
+	data.Train.Name, data.Test.Name = info.Name, info.Name
+	data.Train.ReadReport, data.Test.ReadReport = nil, nil // the interpretation of the file is given by the registry
+	if options.N > 0 {
+		data.Train = data.Train.Head(options.N)
 	}
-	p.Train.Note = info.describeRows(p.Train.Len(), o.N)
-	p.Train, p.Test, err = Scale(cmp.Or(o.Scale, info.Scale), p.Train, p.Test)
-	return p, err
+	data.Train.Note = info.describeRows(data.Train.Len(), options.N)
+	data.Train, data.Test, err = Scale(cmp.Or(options.Scale, info.Scale), data.Train, data.Test)
+	return data, err
 }
 
-// describeRows describes n training rows, of which requested were requested (0 for all), if they are not the rows of
-// the registry but fewer or more of them, or fewer than requested. The Note of the data set is appended.
+// describeRows describes n training rows if n differs from the number of rows in the registry or is smaller than
+// requested, the number of rows that the user asked for (0 for all). The Note of the data set is appended.
 func (i *Info) describeRows(n, requested int) (note string) {
 	switch {
 	case requested > n:
@@ -95,10 +95,10 @@ func (i *Info) describeRows(n, requested int) (note string) {
 // 4/5 of the rows are training rows. If an endless data set has fewer rows than requested, the others are generated
 // from them.
 func (i *Info) readFiles(ctx context.Context, paths map[FileRole]string,
-	o *LoadOptions) (train, test *Dataset, err error) {
-	opt := ReadOptions{Task: i.Task.String(), Dim: i.D, Memory: o.Memory, Target: i.target}
+	options *LoadOptions) (train, test *Dataset, err error) {
+	trainOptions := ReadOptions{Task: i.Task.String(), Dim: i.D, Memory: options.Memory, Target: i.target}
 	if paths[TestFile] == "" {
-		data, err := ReadFile(ctx, paths[TrainFile], &opt)
+		data, err := ReadFile(ctx, paths[TrainFile], &trainOptions)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,44 +109,44 @@ func (i *Info) readFiles(ctx context.Context, paths map[FileRole]string,
 		order := rng.New(splitSeed).Sub("split").Perm(n)
 		return data.Subset(order[:n*4/5]), data.Subset(order[n*4/5:]), nil
 	}
-	testOptions := opt
+	testOptions := trainOptions
 	if paths[TestLabels] != "" { // the answers of MNIST are in separate files
 		testOptions.Target = ""
 	}
-	if opt.MaxRows = i.N; o.N > 0 {
-		opt.MaxRows = min(o.N, i.N)
+	if trainOptions.MaxRows = i.N; options.N > 0 {
+		trainOptions.MaxRows = min(options.N, i.N)
 	}
-	if train, err = ReadFile(ctx, paths[TrainFile], &opt); err == nil {
+	if train, err = ReadFile(ctx, paths[TrainFile], &trainOptions); err == nil {
 		test, err = ReadFile(ctx, paths[TestFile], &testOptions)
 	}
-	if err == nil && i.Endless && o.N > train.Len() {
+	if err == nil && i.Endless && options.N > train.Len() {
 		train.Name = "MNIST"
-		if err := checkEndlessMemory(train, o.N, accel.AvailableMemory(o.Memory, 1)); err != nil {
+		if err := checkEndlessMemory(train, options.N, accel.AvailableMemory(options.Memory, 1)); err != nil {
 			return nil, nil, err
 		}
-		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, o.N)
+		train, err = generateEndless(ctx, train, endlessDeformation, endlessSeed, options.N)
 	}
 	return train, test, err
 }
 
 // oneVersusRest merges all classes but one: class 0 is "rest" and class 1 is the given label.
-func (d *Dataset) oneVersusRest(positive string) {
-	for i, c := range d.Class {
+func (d *Dataset) oneVersusRest(positiveClass string) {
+	for i, class := range d.Class {
 		d.Class[i] = 0
-		if d.Labels[c] == positive {
+		if d.Labels[class] == positiveClass {
 			d.Class[i] = 1
 		}
 	}
-	d.Labels = []string{"rest", positive}
+	d.Labels = []string{"rest", positiveClass}
 }
 
 // Describe returns task, number of classes, n, d and number of test rows as text.
 func (i *Info) Describe() string {
-	s := i.Task.String()
+	text := i.Task.String()
 	if i.Classes > 0 {
-		s += ", " + strconv.Itoa(i.Classes) + " classes"
+		text += ", " + strconv.Itoa(i.Classes) + " classes"
 	}
-	return fmt.Sprintf("%s, n = %d, d = %d, %d test rows", s, i.N, i.D, i.TestN)
+	return fmt.Sprintf("%s, n = %d, d = %d, %d test rows", text, i.N, i.D, i.TestN)
 }
 
 // String describes both data sets, one line for each.

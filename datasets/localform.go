@@ -30,7 +30,7 @@ func localForm(text string) string {
 		}
 		text = hyphen
 	}
-	if match := inParentheses.FindStringSubmatch(text); match != nil {
+	if match := parenthesizedAmount.FindStringSubmatch(text); match != nil {
 		if _, err := parseNumber(match[1]); err == nil {
 			return ": a negative amount in parentheses? write -" + match[1]
 		} else if form := localForm(match[1]); form != "" {
@@ -60,20 +60,20 @@ func localForm(text string) string {
 	return ""
 }
 
-// localNumber is the part of localForm for decimal commas and separators of thousands.
+// localNumber is the part of localForm for decimal commas and thousands separators.
 func localNumber(text string) string {
 	if _, err := parseNumber(text); err == nil || len(text) > maxQuotedBytes {
 		return ""
 	}
-	point := strings.Replace(text, ",", ".", 1)
-	_, err := parseNumber(point)
-	comma := err == nil && point != text
+	withPoint := strings.Replace(text, ",", ".", 1)
+	_, err := parseNumber(withPoint)
+	hasDecimalComma := err == nil && withPoint != text
 	number, _ := removeSeparators(text)
 	switch {
-	case comma && number != "":
-		return ": a decimal comma or a separator of thousands? write " + point + " or " + number
-	case comma:
-		return ": decimal comma? write " + point
+	case hasDecimalComma && number != "":
+		return ": a decimal comma or a separator of thousands? write " + withPoint + " or " + number
+	case hasDecimalComma:
+		return ": decimal comma? write " + withPoint
 	case number != "":
 		return ": separators of thousands? write " + number
 	}

@@ -43,41 +43,42 @@ func (s *Source) memoryBudget() accel.Budget {
 	return s.memory
 }
 
-// emptyBudget is memoryBudget with nothing in use.
+// emptyBudget returns the memory budget of the content as if no memory were in use.
 func (s *Source) emptyBudget() accel.Budget { return accel.Budget{Limit: s.memoryBudget().Limit} }
 
 // Memory returns the memory budget of the content. At least 16 MiB of it are free.
 func (s *Source) Memory() accel.Budget {
-	b := s.memoryBudget()
-	if b.Limit > 0 {
-		b.Limit = max(b.Limit, b.Used+minMemory)
+	budget := s.memoryBudget()
+	if budget.Limit > 0 {
+		budget.Limit = max(budget.Limit, budget.Used+minMemory)
 	}
-	return b
+	return budget
 }
 
-// reserve adds bytes to the memory in use, after rows rows have been read. It returns an error if the budget is
-// exceeded.
-func (s *Source) reserve(bytes, rows int) error {
-	s.memory = s.memory.Reserve(int64(bytes))
+// reserve adds size bytes to the memory in use. rows is the number of rows that have been read, for the error. It
+// returns an error if the budget is exceeded.
+func (s *Source) reserve(size, rows int) error {
+	s.memory = s.memory.Reserve(int64(size))
 	if used := s.memory.Used; used > s.memory.Limit && (s.memory.Limit > 0 || used > minMemory) {
-		if b := s.emptyBudget(); !b.Fits(used) {
-			return s.fileFault("%v", b.Check(used, fmt.Sprintf("more than %d rows", rows),
+		if budget := s.emptyBudget(); !budget.Fits(used) {
+			return s.fileFault("%v", budget.Check(used, fmt.Sprintf("more than %d rows", rows),
 				"read fewer rows by --n, or allow more by --memory"))
 		}
 	}
 	return nil
 }
 
-// checkLine returns an error if a line of this length exceeds its share of the memory budget (lineFraction).
-func (s *Source) checkLine(line int, bytes int64) error {
-	if bytes <= minMemory/lineFraction {
+// checkLine returns an error if a line of this length, in bytes, exceeds its share of the memory budget (lineFraction),
+// or 1 GiB if the budget is unknown.
+func (s *Source) checkLine(line int, length int64) error {
+	if length <= minMemory/lineFraction {
 		return nil
 	}
 	limit := int64(1 << 30)
-	if m := s.memoryBudget().Limit; m > 0 {
-		limit = m / lineFraction
+	if budget := s.memoryBudget().Limit; budget > 0 {
+		limit = budget / lineFraction
 	}
-	if bytes <= limit {
+	if length <= limit {
 		return nil
 	}
 	return s.Fault(line, 0, "the line is longer than %s, the memory for a line: is it a file of this format?",

@@ -11,7 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/base/safe"
 )
 
-// maxQuotedBytes is the largest number of bytes of a text from a file or user that a message repeats.
+// maxQuotedBytes is the largest number of bytes of a text from a file or user that a message repeats, a judgment.
 const maxQuotedBytes = 80
 
 // quote returns the text in quotes, with unprintable characters escaped and at most maxQuotedBytes bytes of it.
@@ -34,13 +34,13 @@ func quoteIfLong(text string) string {
 	return safe.Name(text)
 }
 
-// nameList returns the names in quotes as a list, in the form of listed.
+// nameList returns the names in quotes, joined as joinLimited joins them.
 func nameList(names []string) string {
-	return listed(quoted(names))
+	return joinLimited(quoteAll(names))
 }
 
-// quoted returns each name in quotes.
-func quoted(names []string) []string {
+// quoteAll returns each name in quotes.
+func quoteAll(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = quote(name)
@@ -48,8 +48,8 @@ func quoted(names []string) []string {
 	return out
 }
 
-// listed joins the items of a list by commas; after maxListed items it only counts the others.
-func listed(items []string) string {
+// joinLimited joins the items of a list by commas; after maxListed items it only counts the others.
+func joinLimited(items []string) string {
 	const maxListed = 20
 	if n := len(items) - maxListed; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], ", "), n)
@@ -59,11 +59,11 @@ func listed(items []string) string {
 
 // joinNames returns names of columns in the form of flags and ReadOptions.Target: a line of csv.
 func joinNames(names []string) string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
+	var text strings.Builder
+	w := csv.NewWriter(&text)
 	w.Write(names)
 	w.Flush()
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // plural returns a number with a noun, as "1 column" or "2 columns".

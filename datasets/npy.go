@@ -30,39 +30,39 @@ func init() {
 type array struct {
 	name string
 	npy.Header
-	n, d    int
-	data    any    // slice of the elements, a result of npy.Read
-	columns *array // names of the columns; nil if there are none
+	n, d      int
+	data      any    // slice of the elements, a result of npy.Read
+	nameArray *array // array with the names of the columns; nil if there is none
 }
 
 // text returns element (i, j) as text. Distinct numbers have distinct texts, whole numbers have all digits, and
 // booleans are written as in Python.
 func (a *array) text(i, j int) string {
-	v := reflect.ValueOf(a.data).Index(i*a.d + j)
-	if v.CanFloat() {
-		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
+	element := reflect.ValueOf(a.data).Index(i*a.d + j)
+	if element.CanFloat() {
+		return strconv.FormatFloat(element.Float(), 'g', -1, element.Type().Bits())
 	}
 	if strings.HasSuffix(a.Descr, "b1") {
-		return map[bool]string{true: "True", false: "False"}[!v.IsZero()]
+		return map[bool]string{true: "True", false: "False"}[!element.IsZero()]
 	}
-	return strings.TrimSpace(fmt.Sprint(v))
+	return strings.TrimSpace(fmt.Sprint(element))
 }
 
 // number returns element (i, j), rounded to float64. ok is false for texts and for numeric types other than those
 // below; the number then has to be parsed from the text.
 func (a *array) number(i, j int) (v float64, ok bool) {
 	k := i*a.d + j
-	switch v := a.data.(type) {
+	switch data := a.data.(type) {
 	case []uint8:
-		return float64(v[k]), true
+		return float64(data[k]), true
 	case []int32:
-		return float64(v[k]), true
+		return float64(data[k]), true
 	case []int64:
-		return float64(v[k]), true
+		return float64(data[k]), true
 	case []float32:
-		return float64(v[k]), true
+		return float64(data[k]), true
 	case []float64:
-		return v[k], true
+		return data[k], true
 	}
 	return 0, false
 }
@@ -70,13 +70,13 @@ func (a *array) number(i, j int) (v float64, ok bool) {
 // arrayPoints returns the first n rows of the given columns as points. Arrays of floats share their memory with the
 // points if possible. If asFloat64 is set, float32 is converted to float64.
 func (s *Source) arrayPoints(a *array, n int, columns []int, asFloat64 bool) (points.Points, error) {
-	switch v := a.data.(type) {
+	switch data := a.data.(type) {
 	case []float32:
 		if !asFloat64 {
-			return points.NewDense32(n, len(columns), selectColumns(v, n, a.d, columns)), nil
+			return points.NewDense32(n, len(columns), selectColumns(data, n, a.d, columns)), nil
 		}
 	case []float64:
-		return points.NewDense(n, len(columns), selectColumns(v, n, a.d, columns)), nil
+		return points.NewDense(n, len(columns), selectColumns(data, n, a.d, columns)), nil
 	}
 	if err := s.reserve(8*n*len(columns), n-1); err != nil {
 		return nil, err
@@ -111,7 +111,8 @@ func selectColumns[T any](v []T, n, d int, columns []int) []T {
 	return out
 }
 
-// readElements reads the elements of an array, after it has reserved the memory.
+// readElements reserves memory for the elements of an array and reads them. It returns an error if the budget is
+// exceeded.
 func (s *Source) readElements(a *array, r io.Reader) (err error) {
 	used := s.memory.Used
 	if size := a.MemorySize(); size > math.MaxInt64/2 || s.reserve(int(size), 0) != nil {
@@ -132,22 +133,22 @@ func (s *Source) arrayFault(err error) error {
 	return s.fileFault("%v", err)
 }
 
-// newArray returns an array without its elements. A vector becomes a matrix of one column; in an array of more than two
-// dimensions, all dimensions after the first are combined.
-func newArray(name string, h npy.Header) *array {
-	a := &array{name: strings.TrimSuffix(name, ".npy"), Header: h, n: 1, d: 1}
-	if size, _ := h.Size(); len(h.Shape) > 0 {
-		if a.n = h.Shape[0]; a.n > 0 {
+// newArray returns an array with the given header and without elements. A vector becomes a matrix of one column; in an
+// array of more than two dimensions, all dimensions after the first are combined.
+func newArray(name string, header npy.Header) *array {
+	a := &array{name: strings.TrimSuffix(name, ".npy"), Header: header, n: 1, d: 1}
+	if size, _ := header.Size(); len(header.Shape) > 0 {
+		if a.n = header.Shape[0]; a.n > 0 {
 			a.d = size / a.n
 		}
 	}
 	return a
 }
 
-// arrayRow is the current row of several arrays as cells: the columns of the points, followed by those of the other
-// arrays.
+// arrayRow is the current row of several arrays as cells: the columns of the points, followed by the columns of the
+// other arrays.
 type arrayRow struct {
-	row     int
+	row     int // index of the current row
 	columns []arrayColumn
 }
 
@@ -157,8 +158,8 @@ type arrayColumn struct {
 	j int
 }
 
-// add appends the columns of an array.
-func (r *arrayRow) add(a *array) {
+// addColumns appends the columns of an array.
+func (r *arrayRow) addColumns(a *array) {
 	for j := range a.d {
 		r.columns = append(r.columns, arrayColumn{a, j})
 	}
@@ -168,8 +169,8 @@ func (r *arrayRow) add(a *array) {
 func (a *array) pointColumnNames() []string {
 	names := make([]string, a.d)
 	for j := range names {
-		if names[j] = strconv.Itoa(j); a.columns != nil {
-			names[j] = a.columns.text(j, 0)
+		if names[j] = strconv.Itoa(j); a.nameArray != nil {
+			names[j] = a.nameArray.text(j, 0)
 		}
 	}
 	return names
@@ -190,26 +191,26 @@ func (a *array) columnNames() []string {
 
 // Text implements Cells.
 func (r *arrayRow) Text(j int) string {
-	c := r.columns[j]
-	return c.text(r.row, c.j)
+	column := r.columns[j]
+	return column.text(r.row, column.j)
 }
 
 // Number implements Cells.
 func (r *arrayRow) Number(j int) (v float64, ok bool) {
-	c := r.columns[j]
-	return c.number(r.row, c.j)
+	column := r.columns[j]
+	return column.number(r.row, column.j)
 }
 
 // chosenArrays are the arrays of a file that are read.
 type chosenArrays struct {
-	x     *array   // points
-	y     *array   // answers; nil if they are a column of x, or if there are none
-	named []*array // vectors of the columns that other options name
+	x            *array   // points
+	y            *array   // answers; nil if they are a column of x, or if there are none
+	namedVectors []*array // vectors that are columns of the table, such as weights, because options name them
 }
 
 // readNPY reads a matrix and, from an archive, the other arrays that contain answers or that options name.
-func (s *Source) readNPY(o *ReadOptions) (*Dataset, error) {
-	arrays, err := s.readArrays(o)
+func (s *Source) readNPY(options *ReadOptions) (*Dataset, error) {
+	arrays, err := s.readArrays(options)
 	if err != nil {
 		return nil, err
 	}
@@ -220,16 +221,16 @@ func (s *Source) readNPY(o *ReadOptions) (*Dataset, error) {
 				a.Shape)
 		}
 	}
-	t := s.newTable(o)
+	t := s.newTable(options)
 	row, err := t.addArrays(arrays)
 	if err != nil {
 		return nil, err
 	}
 	_, isText := x.data.([]string)
-	if t.report.Header, t.isArray = "", !t.hasCoders && !isText && o.Space == nil; isText {
+	if t.report.Header, t.isArray = "", !t.hasCoders && !isText && options.Space == nil; isText {
 		t.report.note("the points are texts, which are read as numbers")
 	}
-	n := min(x.n, o.MaxRows)
+	n := min(x.n, options.MaxRows)
 	for row.row = range n {
 		if err := t.Add(row, row.row+1); err != nil {
 			return nil, err
@@ -243,71 +244,73 @@ func (s *Source) readNPY(o *ReadOptions) (*Dataset, error) {
 		t.report.Target = ""
 	}
 	if t.isArray {
-		d.X, err = s.arrayPoints(x, n, t.featureColumns, o.KeepMissing)
+		d.X, err = s.arrayPoints(x, n, t.featureColumns, options.KeepMissing)
 	}
 	return d, err
 }
 
-// addArrays chooses the columns of the table from those of the arrays: the points, the answers and the named arrays.
-// The result is the row from which Add reads them.
+// addArrays chooses the columns of the table from the columns of the arrays: the points, the answers and the named
+// vectors. It returns the row from which Table.Add reads these columns.
 func (t *Table) addArrays(arrays chosenArrays) (*arrayRow, error) {
-	x, y, o := arrays.x, arrays.y, t.o
-	isOptional := o.Target == "none" || o.TargetOptional
-	if o.Header = "no"; x.columns != nil {
-		o.Header = "yes"
+	x, y, options := arrays.x, arrays.y, t.options
+	isOptional := options.Target == "none" || options.TargetOptional
+	if options.Header = "no"; x.nameArray != nil {
+		options.Header = "yes"
 	}
 	row, names := &arrayRow{}, x.pointColumnNames()
-	row.add(x)
+	row.addColumns(x)
 	switch {
 	case y != nil:
 		answerColumns := y.columnNames()
-		row.add(y)
+		row.addColumns(y)
 		names = append(names, answerColumns...)
-		if o.Target, o.MoreTargets, o.Columns = answerColumns[0], answerColumns[1:], nil; len(answerColumns) > 1 {
-			o.Task = "regression"
+		if options.Target, options.MoreTargets, options.Columns = answerColumns[0], answerColumns[1:],
+			nil; len(answerColumns) > 1 {
+			options.Task = "regression"
 		}
 		if isIndex(y.name) {
-			o.Target = strconv.Itoa(x.d)
+			options.Target = strconv.Itoa(x.d)
 		}
-	case t.s.arrays != nil && len(arrays.named) > 0 && (o.Target == "" || o.Target == "-1"):
-		o.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
+	case t.source.arrays != nil && len(arrays.namedVectors) > 0 && (options.Target == "" || options.Target == "-1"):
+		options.Target = strconv.Itoa(x.d - 1) // the last column of the points, not of the named arrays
 	case len(x.Shape) > 2 && !isOptional:
-		return nil, t.s.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
-			"file by np.savez('data.npz', X=X, y=y)", x.Shape)
+		return nil,
+			t.source.fileFault("an array of shape %v has no column of answers: write points and answers into one "+
+				"file by np.savez('data.npz', X=X, y=y)", x.Shape)
 	case len(x.Shape) > 2:
-		o.Target = "none"
+		options.Target = "none"
 	}
-	for _, a := range arrays.named {
-		row.add(a)
+	for _, a := range arrays.namedVectors {
+		row.addColumns(a)
 		names = append(names, a.columnNames()...)
-		if a.name != o.Weights {
-			o.Drop = append(slices.Clip(o.Drop), strconv.Itoa(len(names)-1))
+		if a.name != options.Weights {
+			options.Drop = append(slices.Clip(options.Drop), strconv.Itoa(len(names)-1))
 		}
 	}
 	_, err := t.readFirstRow(names, 0)
 	return row, err
 }
 
-// readArrays reads the array of the points, that of the answers, and the arrays that other options name.
-func (s *Source) readArrays(o *ReadOptions) (chosenArrays, error) {
+// readArrays reads the array of the points, the array of the answers, and the vectors that other options name.
+func (s *Source) readArrays(options *ReadOptions) (chosenArrays, error) {
 	if s.arrays == nil {
 		x, err := s.readOnlyArray()
 		return chosenArrays{x: x}, err
 	}
 	var arrays []*array
 	for _, f := range s.arrays {
-		if err := s.readMember(f, func(h npy.Header, _ io.Reader) error {
-			arrays = append(arrays, newArray(f.Name, h))
+		if err := s.readMember(f, func(header npy.Header, _ io.Reader) error {
+			arrays = append(arrays, newArray(f.Name, header))
 			return nil
 		}); err != nil {
 			return chosenArrays{}, err
 		}
 	}
-	chosen, err := s.chooseArrays(arrays, o)
+	chosen, err := s.chooseArrays(arrays, options)
 	if err != nil {
 		return chosen, err
 	}
-	arraysToRead := append(chosen.named, chosen.x, chosen.y, chosen.x.columns) // some are nil
+	arraysToRead := append(chosen.namedVectors, chosen.x, chosen.y, chosen.x.nameArray) // some are nil
 	for k, a := range arrays {
 		if !slices.Contains(arraysToRead, a) {
 			continue
@@ -326,11 +329,11 @@ func (s *Source) readArrays(o *ReadOptions) (chosenArrays, error) {
 
 // readOnlyArray reads the array of a .npy file.
 func (s *Source) readOnlyArray() (*array, error) {
-	h, err := npy.ReadHeader(s.r)
+	header, err := npy.ReadHeader(s.r)
 	if err != nil {
 		return nil, s.arrayFault(err)
 	}
-	x := newArray("", h)
+	x := newArray("", header)
 	if err := s.readElements(x, s.r); err != nil {
 		return nil, err
 	}
@@ -345,33 +348,33 @@ func (s *Source) readOnlyArray() (*array, error) {
 }
 
 // chooseArrays chooses the arrays of an archive that are read, and notes which are not.
-func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (chosen chosenArrays, err error) {
-	columns := findArray(arrays, "columns")
-	isNames := columns != nil && len(columns.Shape) == 1 && strings.ContainsRune(columns.Descr, 'U')
-	if !isNames || o.Target == columns.name {
-		columns = nil // it has data
+func (s *Source) chooseArrays(arrays []*array, options *ReadOptions) (chosen chosenArrays, err error) {
+	names := findArray(arrays, "columns")
+	isTextVector := names != nil && len(names.Shape) == 1 && strings.ContainsRune(names.Descr, 'U')
+	if !isTextVector || options.Target == names.name {
+		names = nil // the array named "columns" has data, not names of columns
 	}
-	candidates := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == columns })
-	x, y, err := s.chooseMatrices(candidates, o)
+	candidates := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == names })
+	x, y, err := s.chooseMatrices(candidates, options)
 	if err != nil {
 		return chosen, err
 	}
 	chosen.x, chosen.y = x, y
-	if columns != nil && columns.n == x.d {
-		x.columns = columns
+	if names != nil && names.n == x.d {
+		x.nameArray = names
 	}
 	var unused []string
 	for _, a := range arrays {
-		switch isNamed := a.name == o.Weights || slices.Contains(o.Keep, a.name); {
-		case a == x || a == y || a == x.columns:
+		switch isNamed := a.name == options.Weights || slices.Contains(options.Keep, a.name); {
+		case a == x || a == y || a == x.nameArray:
 		case isNamed && a.n == x.n && a.d == 1:
-			chosen.named = append(chosen.named, a)
+			chosen.namedVectors = append(chosen.namedVectors, a)
 		default:
 			unused = append(unused, a.describe())
 		}
 	}
 	if unused != nil {
-		s.report.note("arrays not read: %s", listed(unused))
+		s.report.note("arrays not read: %s", joinLimited(unused))
 	}
 	s.report.Format += fmt.Sprintf(": points %s of shape %v", x.name, x.Shape)
 	if y != nil {
@@ -384,7 +387,7 @@ func (s *Source) chooseArrays(arrays []*array, o *ReadOptions) (chosen chosenArr
 func (a *array) describe() string { return fmt.Sprintf("%s of shape %v", quoteIfLong(a.name), a.Shape) }
 
 // readMember reads the header of an array of the archive, and calls read to read its elements.
-func (s *Source) readMember(f *zip.File, read func(h npy.Header, elements io.Reader) error) error {
+func (s *Source) readMember(f *zip.File, read func(header npy.Header, elements io.Reader) error) error {
 	s.zipped = f
 	file, err := f.Open()
 	if err != nil {
@@ -392,11 +395,11 @@ func (s *Source) readMember(f *zip.File, read func(h npy.Header, elements io.Rea
 	}
 	defer file.Close()
 	r := &cancelableReader{ctx: s.ctx, r: file}
-	h, err := npy.ReadHeader(r)
+	header, err := npy.ReadHeader(r)
 	if err != nil {
 		return s.arrayFault(err)
 	}
-	return read(h, r)
+	return read(header, r)
 }
 
 // Names of arrays that programs commonly use, in lower case, the preferred ones first.
@@ -417,12 +420,12 @@ func findArray(arrays []*array, names ...string) *array {
 	return nil
 }
 
-// partNames returns the names of an array in the part of the data that o selects, the preferred ones first. For the
-// test part, each name with "train" also occurs with "test", and these names precede all others.
-func (o *ReadOptions) partNames(names []string) []string {
+// partNames returns the names that an array may have in the part of the data that o selects, the preferred ones first.
+// For the test part, each name with "train" also occurs with "test", and these names precede all others.
+func (options *ReadOptions) partNames(names []string) []string {
 	var testNames []string
 	for _, name := range names {
-		if o.TestPart && strings.Contains(name, "train") {
+		if options.TestPart && strings.Contains(name, "train") {
 			testNames = append(testNames, strings.Replace(name, "train", "test", 1))
 		}
 	}
@@ -442,33 +445,33 @@ func (a *array) isMatrix() bool { return len(a.Shape) > 1 }
 
 // chooseMatrices returns the arrays of the points and of the answers: those that the options name, else those with
 // usual names, else the only arrays that have a suitable shape. y is nil if there is no array of answers.
-func (s *Source) chooseMatrices(arrays []*array, o *ReadOptions) (x, y *array, err error) {
+func (s *Source) chooseMatrices(arrays []*array, options *ReadOptions) (x, y *array, err error) {
 	var descriptions []string
 	for _, a := range arrays {
 		descriptions = append(descriptions, a.describe())
 	}
-	available := listed(descriptions)
+	available := joinLimited(descriptions)
 	if findArray(arrays, "indptr", "col", "offsets") != nil && findArray(arrays, "shape") != nil {
 		return nil, nil, s.fileFault("a sparse matrix of SciPy: write it by numpy.save('X.npy', X.toarray()), or with " +
 			"answers by sklearn.datasets.dump_svmlight_file(X, y, 'data.svm', zero_based=False)")
 	}
-	answers, isNamed := answerNames, o.Target != "none" && o.Target != "" && !isIndex(o.Target)
+	candidateNames, isNamed := answerNames, options.Target != "none" && options.Target != "" && !isIndex(options.Target)
 	if isNamed {
-		answers = []string{o.Target}
+		candidateNames = []string{options.Target}
 		// The name may be that of the first column of an array.
-		if k := strings.LastIndexByte(o.Target, '_'); k > 0 && len(o.MoreTargets) > 0 {
-			answers = append(answers, o.Target[:k])
+		if k := strings.LastIndexByte(options.Target, '_'); k > 0 && len(options.MoreTargets) > 0 {
+			candidateNames = append(candidateNames, options.Target[:k])
 		}
 	}
-	y = findArray(arrays, o.partNames(answers)...)
+	y = findArray(arrays, options.partNames(candidateNames)...)
 	remaining := slices.DeleteFunc(slices.Clone(arrays), func(a *array) bool { return a == y })
-	x = choosePoints(remaining, o)
-	if x == nil && o.PointsArray == "" && len(arrays) == 1 && (o.AnswersOnly || arrays[0].isMatrix()) {
+	x = choosePoints(remaining, options)
+	if x == nil && options.PointsArray == "" && len(arrays) == 1 && (options.AnswersOnly || arrays[0].isMatrix()) {
 		x, y = arrays[0], nil
 	}
 	switch {
-	case x == nil && o.PointsArray != "":
-		return nil, nil, s.fileFault("no array for the points is named %s: there are %s", quote(o.PointsArray),
+	case x == nil && options.PointsArray != "":
+		return nil, nil, s.fileFault("no array for the points is named %s: there are %s", quote(options.PointsArray),
 			available)
 	case x == nil:
 		return nil, nil, s.fileFault("no array is named X, and not just one is a matrix: there are %s; name the points "+
@@ -481,14 +484,14 @@ func (s *Source) chooseMatrices(arrays []*array, o *ReadOptions) (x, y *array, e
 		y.n, y.d = y.d, 1
 	}
 	switch {
-	case o.Target == "none":
+	case options.Target == "none":
 		y = nil
-	case y == nil && isNamed && !o.TargetOptional:
-		err = s.fileFault("no array is named %s: there are %s", quote(o.Target), available)
-	case y == nil && len(arrays) > 1 && !isNamed && !o.TargetOptional:
+	case y == nil && isNamed && !options.TargetOptional:
+		err = s.fileFault("no array is named %s: there are %s", quote(options.Target), available)
+	case y == nil && len(arrays) > 1 && !isNamed && !options.TargetOptional:
 		err = s.fileFault("no array is named y, and not just one is a vector: there are %s; name the answers by "+
 			"--target", available)
-	case y != nil && y.d > 1 && o.Task == "classification":
+	case y != nil && y.d > 1 && options.Task == "classification":
 		err = s.fileFault("the answers %s have %d columns: several targets need --task regression",
 			quoteIfLong(y.name), y.d)
 	case y != nil && y.n != x.n:
@@ -499,11 +502,11 @@ func (s *Source) chooseMatrices(arrays []*array, o *ReadOptions) (x, y *array, e
 
 // choosePoints returns the array of the points: the one that the options name, else a matrix with a usual name or X,
 // else the only matrix. It returns nil if there is none.
-func choosePoints(arrays []*array, o *ReadOptions) *array {
-	if o.PointsArray != "" {
-		return findArray(arrays, o.PointsArray)
+func choosePoints(arrays []*array, options *ReadOptions) *array {
+	if options.PointsArray != "" {
+		return findArray(arrays, options.PointsArray)
 	}
-	x := findArray(arrays, o.partNames(pointNames)...)
+	x := findArray(arrays, options.partNames(pointNames)...)
 	if x == nil || !x.isMatrix() && !strings.EqualFold(x.name, "x") {
 		x = onlyMatch(arrays, (*array).isMatrix)
 	}
@@ -525,7 +528,7 @@ func ReadMatrix(ctx context.Context, name string, memory int64) (points.Points, 
 		return nil, err
 	}
 	x := arrays.x
-	if _, texts := x.data.([]string); texts || len(x.Shape) != 2 {
+	if _, isText := x.data.([]string); isText || len(x.Shape) != 2 {
 		return nil, s.fileFault("an array of shape %v and type %s: want a matrix of numbers", x.Shape, x.Descr)
 	}
 	allColumns := make([]int, x.d)

@@ -63,16 +63,17 @@ type packedArray struct {
 
 // Pack writes data, including their scaling, to a folder whose name Load accepts: the arrays as .npy files, and
 // krrlab-data.json with everything else and the checksums. Loading returns the same data, bit for bit.
-func Pack(dir string, p *TrainTest) (err error) {
+func Pack(dir string, data *TrainTest) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
-	t := p.Train
-	m := &manifest{Version: packVersion, Columns: t.Columns, Targets: t.TargetNames, Categories: t.ColumnCodings,
-		Space:   t.Space,
-		Scaling: t.Scaling, Sigma: p.Info.Sigma, Lambda: p.Info.Lambda, Target: p.Target, Drop: p.Drop}
-	if m.Train, err = t.pack(dir, "train"); err == nil && p.Test != nil {
-		m.Test, err = p.Test.pack(dir, "test")
+	train := data.Train
+	m := &manifest{Version: packVersion, Columns: train.Columns, Targets: train.TargetNames,
+		Categories: train.ColumnCodings,
+		Space:      train.Space,
+		Scaling:    train.Scaling, Sigma: data.Info.Sigma, Lambda: data.Info.Lambda, Target: data.Target, Drop: data.Drop}
+	if m.Train, err = train.pack(dir, "train"); err == nil && data.Test != nil {
+		m.Test, err = data.Test.pack(dir, "test")
 	}
 	if err != nil {
 		return err
@@ -87,9 +88,9 @@ func Pack(dir string, p *TrainTest) (err error) {
 
 // checksum returns the value that Sum must have.
 func (m *manifest) checksum() string {
-	bare := *m
-	bare.Sum = ""
-	text, err := json.Marshal(bare)
+	unsigned := *m
+	unsigned.Sum = ""
+	text, err := json.Marshal(unsigned)
 	if err != nil { // only for a number that is not finite, and Pack writes none
 		return err.Error()
 	}
@@ -123,8 +124,8 @@ func arrayFile(dir, role, name string) string {
 
 // hexSums returns the SHA-256 of each block of an array (blockSums) in hexadecimal.
 func hexSums(data any) (sums []string) {
-	for _, s := range blockSums(data) {
-		sums = append(sums, fmt.Sprintf("%x", s))
+	for _, sum := range blockSums(data) {
+		sums = append(sums, fmt.Sprintf("%x", sum))
 	}
 	return sums
 }
@@ -153,32 +154,33 @@ func unpackFolder(dir string, n int) (*TrainTest, error) {
 	case err != nil || m.Sum != m.checksum() || m.Train == nil:
 		return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong: %s", name, advice)
 	}
-	p := &TrainTest{Target: m.Target, Drop: m.Drop}
-	if p.Train, err = m.readPart(m.Train, dir, "train"); err == nil && m.Test != nil {
-		p.Test, err = m.readPart(m.Test, dir, "test")
+	data := &TrainTest{Target: m.Target, Drop: m.Drop}
+	if data.Train, err = m.readPart(m.Train, dir, "train"); err == nil && m.Test != nil {
+		data.Test, err = m.readPart(m.Test, dir, "test")
 	}
 	rows := m.Train.N
 	if m.Test != nil {
 		rows += m.Test.N
 	}
-	if err == nil && (len(m.Train.Labels) > rows || !p.Train.HasAnswers() || m.Sigma < 0 || m.Lambda < 0) {
+	if err == nil && (len(m.Train.Labels) > rows || !data.Train.HasAnswers() || m.Sigma < 0 || m.Lambda < 0) {
 		err = fmt.Errorf("%s: %d labels for %d rows, no answers, or σ = %g, λ = %g", name, len(m.Train.Labels), rows,
 			m.Sigma, m.Lambda)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, advice)
 	}
-	t := p.Train
-	p.Info = &Info{Name: t.Name, Task: t.Task, N: t.Len(), D: t.Dim(), Note: t.Note, Classes: len(t.Labels),
-		Sigma: m.Sigma, Lambda: m.Lambda}
-	if n > 0 && n < t.Len() {
-		if p.Train = t.Head(n); m.Scaling != nil && m.Scaling.Kind != "pixel" || !p.Train.hasAllLabels() {
+	train := data.Train
+	data.Info = &Info{Name: train.Name, Task: train.Task, N: train.Len(), D: train.Dim(), Note: train.Note,
+		Classes: len(train.Labels),
+		Sigma:   m.Sigma, Lambda: m.Lambda}
+	if n > 0 && n < train.Len() {
+		if data.Train = train.Head(n); m.Scaling != nil && m.Scaling.Kind != "pixel" || !data.Train.hasAllLabels() {
 			return nil, fmt.Errorf("%s: %d rows have other labels, or another scaling, than the %d packed: pack the "+
-				"rows with --n %d", dir, n, t.Len(), n)
+				"rows with --n %d", dir, n, train.Len(), n)
 		}
-		p.Train.Note = p.Info.describeRows(n, n)
+		data.Train.Note = data.Info.describeRows(n, n)
 	}
-	return p, nil
+	return data, nil
 }
 
 // readPart returns the data set described by p, whose arrays are files of the folder that begin with role.
@@ -189,33 +191,34 @@ func (m *manifest) readPart(p *packedPart, dir, role string) (d *Dataset, err er
 	data, shapes := map[string]any{}, map[string][]int{}
 	for _, a := range p.Arrays {
 		file := arrayFile(dir, role, a.Name)
-		h, v, err := npy.MapFile(file)
+		header, elements, err := npy.MapFile(file)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return nil, fmt.Errorf("%s is missing", file)
-		case err != nil || !slices.Equal(h.Shape, a.Shape) || !slices.Equal(hexSums(v), a.Sums):
+		case err != nil || !slices.Equal(header.Shape, a.Shape) || !slices.Equal(hexSums(elements), a.Sums):
 			return nil, fmt.Errorf("%s: damaged or changed, the checksum is wrong", file)
 		}
-		data[a.Name], shapes[a.Name] = v, a.Shape
+		data[a.Name], shapes[a.Name] = elements, a.Shape
 	}
 	d = &Dataset{Name: p.Name, Source: p.Source, Note: p.Note, ReadReport: p.ReadReport, Repeats: p.Repeats,
 		Labels: p.Labels, Columns: m.Columns,
 		TargetNames: m.Targets, ColumnCodings: m.Categories, Space: m.Space, Scaling: m.Scaling}
 	d.X, err = points.FromArrays(p.Kind, p.N, p.D, p.Unit, func(name string, shape ...int) (any, error) {
-		if has := shapes[name]; len(shape) != len(has) || shape[0] >= 0 && !slices.Equal(shape, has) {
-			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), has, shape)
+		if stored := shapes[name]; len(shape) != len(stored) || shape[0] >= 0 && !slices.Equal(shape, stored) {
+			return nil, fmt.Errorf("%s: an array of shape %v, want %v", arrayFile(dir, role, name), stored, shape)
 		}
 		return data[name], nil
 	})
-	vector := func(name string) []float64 {
+	floatVector := func(name string) []float64 {
 		v, ok := data[name].([]float64)
 		if data[name] != nil && !ok && err == nil {
 			err = fmt.Errorf("%s: elements of type %T", arrayFile(dir, role, name), data[name])
 		}
 		return v
 	}
-	d.Target, d.Weights, d.bestErrors = vector("y"), vector("weights"), vector("best")
-	for y := vector("y1"); y != nil; y = vector(fmt.Sprint("y", len(d.MoreTargets)+1)) {
+	d.Target, d.Weights, d.bestErrors = floatVector("y"), floatVector("weights"), floatVector("best")
+	// The further targets are the arrays y1, y2, ….
+	for y := floatVector("y1"); y != nil; y = floatVector(fmt.Sprint("y", len(d.MoreTargets)+1)) {
 		d.MoreTargets = append(d.MoreTargets, y)
 	}
 	d.Groups, _ = npy.ToInts(data["groups"])

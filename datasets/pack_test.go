@@ -45,16 +45,16 @@ func TestPack(t *testing.T) {
 	for name, d := range packedSets() {
 		dir := filepath.Join(t.TempDir(), "x")
 		test := *d.Head(2)
-		in := &TrainTest{Train: d, Test: &test, Info: &Info{Sigma: 2, Lambda: 3}, Target: "y", Drop: []string{"id"}}
-		if err := Pack(dir, in); err != nil {
+		data := &TrainTest{Train: d, Test: &test, Info: &Info{Sigma: 2, Lambda: 3}, Target: "y", Drop: []string{"id"}}
+		if err := Pack(dir, data); err != nil {
 			t.Fatal(name, err)
 		}
-		p, err := Load(t.Context(), dir, nil)
+		loaded, err := Load(t.Context(), dir, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		for k, d := range []*Dataset{d, &test} {
-			got := []*Dataset{p.Train, p.Test}[k]
+			got := []*Dataset{loaded.Train, loaded.Test}[k]
 			if got.Fingerprint() != d.Fingerprint() || reflect.TypeOf(got.X) != reflect.TypeOf(d.X) {
 				t.Errorf("%s: other numbers", name)
 			}
@@ -64,8 +64,8 @@ func TestPack(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", name, gotRest, wantRest)
 			}
 		}
-		if p.Info.Sigma != 2 || p.Info.Lambda != 3 || p.Target != "y" || p.Drop[0] != "id" {
-			t.Errorf("%s: σ, λ, the target or the dropped columns differ: %+v", name, p)
+		if loaded.Info.Sigma != 2 || loaded.Info.Lambda != 3 || loaded.Target != "y" || loaded.Drop[0] != "id" {
+			t.Errorf("%s: σ, λ, the target or the dropped columns differ: %+v", name, loaded)
 		}
 		_, err = Load(t.Context(), dir, &LoadOptions{N: 2})
 		if refused := name == "dense"; (err != nil) != refused {
@@ -74,7 +74,7 @@ func TestPack(t *testing.T) {
 	}
 	d := packedSets()["float32"]
 	d.Class = []int{1, 1, 0}
-	fails(t, errOf(Load(t.Context(), packedFolder(t, d), &LoadOptions{N: 2})), "--n 2")
+	wantError(t, errorFrom(Load(t.Context(), packedFolder(t, d), &LoadOptions{N: 2})), "--n 2")
 }
 
 // TestPackDamaged checks that each file of a packed folder that is changed, cut short, extended or missing is refused
@@ -87,9 +87,10 @@ func TestPackDamaged(t *testing.T) {
 			content := must(os.ReadFile(name))
 			flipped := append([]byte(nil), content...)
 			flipped[len(flipped)-5] ^= 1
-			for damage, b := range map[string][]byte{"changed": flipped, "short": content[:len(content)-3], "empty": {},
-				"long": append(content[:len(content):len(content)], "more"...)} {
-				os.WriteFile(name, b, 0o666)
+			for damage, damagedContent := range map[string][]byte{"changed": flipped, "short": content[:len(content)-3],
+				"empty": {},
+				"long":  append(content[:len(content):len(content)], "more"...)} {
+				os.WriteFile(name, damagedContent, 0o666)
 				_, err := Load(t.Context(), dir, nil)
 				if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%s: %s is %s: %v, want one line that names the file", kind, name, damage, err)
@@ -104,8 +105,9 @@ func TestPackDamaged(t *testing.T) {
 	}
 }
 
-// TestPackWrong checks that a packed folder with inconsistent contents and a valid signature is refused in one line.
-func TestPackWrong(t *testing.T) {
+// TestPackInconsistent checks that a packed folder with inconsistent contents and valid checksums is refused in one
+// line.
+func TestPackInconsistent(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, c := range map[string]struct {
 		kind   string
@@ -148,8 +150,8 @@ func TestPackWrong(t *testing.T) {
 	}
 }
 
-// FuzzPack checks that loading a packed folder with any signed manifest gives valid data or an error. The arrays of the
-// folder are those of one of the packedSets, which the order of the map chooses.
+// FuzzPack checks that loading a packed folder whose manifest is any text with a valid checksum gives valid data or an
+// error. The arrays of the folder are those of one of the packedSets, which the order of the map chooses.
 func FuzzPack(f *testing.F) {
 	for _, d := range packedSets() {
 		dir := packedFolder(f, d)
@@ -161,9 +163,9 @@ func FuzzPack(f *testing.F) {
 			}
 			m.Sum = m.checksum()
 			os.WriteFile(filepath.Join(dir, manifestName), must(json.Marshal(m)), 0o666)
-			if p, err := Load(t.Context(), dir, nil); err == nil {
-				_ = p.String()
-				if err := p.Train.check(forbidMissing); err != nil {
+			if data, err := Load(t.Context(), dir, nil); err == nil {
+				_ = data.String()
+				if err := data.Train.check(forbidMissing); err != nil {
 					t.Fatal(err)
 				}
 			}

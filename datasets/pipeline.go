@@ -22,24 +22,24 @@ type pipeline[T any] struct {
 }
 
 // get returns the next processed item. After the last item it returns the error of produce.
-func (p *pipeline[T]) get() (v T, err error) {
+func (p *pipeline[T]) get() (processed T, err error) {
 	for p.err == nil && len(p.pending) < p.limit() {
-		var v T
-		if v, p.err = p.produce(); p.err == nil {
+		var item T
+		if item, p.err = p.produce(); p.err == nil {
 			result := make(chan T, 1)
 			p.pending = append(p.pending, result)
 			go func() {
-				p.process(v)
-				result <- v
+				p.process(item)
+				result <- item
 			}()
 		}
 	}
 	if len(p.pending) == 0 {
-		return v, p.err
+		return processed, p.err
 	}
-	v = <-p.pending[0]
+	processed = <-p.pending[0]
 	p.pending = p.pending[1:]
-	return v, nil
+	return processed, nil
 }
 
 // pipelineDepth returns a limit for pipeline that keeps all threads busy while the caller uses a finished item.
@@ -137,8 +137,9 @@ func (s *Source) readLines(text []byte, line int, inQuotes func(text []byte) boo
 			endErr = nil
 		}
 		text = append(text, piece...)
-		if e := s.checkLine(line+bytes.Count(text[:lineStart], []byte("\n")), int64(len(text)-lineStart)); e != nil {
-			endErr = e
+		if lineErr := s.checkLine(line+bytes.Count(text[:lineStart], []byte("\n")),
+			int64(len(text)-lineStart)); lineErr != nil {
+			endErr = lineErr
 		}
 	}
 	if endErr != nil && endErr != io.EOF {

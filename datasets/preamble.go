@@ -11,39 +11,39 @@ const oneLineReason = "one line only: a header without rows, or CR line ends (sa
 
 // readPreamble skips the lines before the first row, and decides how records are split.
 func (c *csvReader) readPreamble() error {
-	s := c.s
-	if head := s.Head(); bytes.IndexByte(head, '\n') < 0 {
+	source := c.source
+	if head := source.Head(); bytes.IndexByte(head, '\n') < 0 {
 		if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 {
-			return s.fileFault(oneLineReason)
+			return source.fileFault(oneLineReason)
 		}
 	}
-	declared, comments := c.skipToTable()
-	sep, err := ParseSeparator(c.o.Separator)
+	declaredSep, comments := c.skipToTable()
+	sep, err := ParseSeparator(c.options.Separator)
 	reason := "--format separator"
 	if c.width() > 0 {
 		reason = "as the format has it"
 	}
-	if sep == 0 && err == nil && declared != "" {
-		sep, err = ParseSeparator(declared)
+	if sep == 0 && err == nil && declaredSep != "" {
+		sep, err = ParseSeparator(declaredSep)
 		reason = "the line sep= says so"
 	}
 	if err != nil {
-		return s.fileFault("%v", err)
+		return source.fileFault("%v", err)
 	}
-	head := s.Head()
-	if c.o.Comment != "none" && c.o.Comment != "" {
+	head := source.Head()
+	if c.options.Comment != "none" && c.options.Comment != "" {
 		c.commentMark = c.commentPrefix()
 	}
 	if sep == 0 {
 		if sep, reason, err = chooseSeparator(head, c.commentMark); err != nil {
-			return s.Fault(c.linesBefore+1, 0, "%v", err)
+			return source.Fault(c.linesBefore+1, 0, "%v", err)
 		}
 	}
 	c.report.Separator = separatorName(sep) + " (" + reason + ")"
 	c.sep = sep
 	rows := firstRows(head, sep, c.commentMark)
-	if len(rows) == 0 && len(comments) > 0 && c.o.Comment == "" {
-		return s.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows",
+	if len(rows) == 0 && len(comments) > 0 && c.options.Comment == "" {
+		return source.fileFault("all %d lines begin with #, such as %s: say --format comment=none if they are rows",
 			len(comments), quote(comments[0]))
 	}
 	if len(rows) == 0 || c.width() > 0 { // the file is empty, or the columns are known
@@ -52,7 +52,7 @@ func (c *csvReader) readPreamble() error {
 	width, rowsOfWidth := commonWidth(rows)
 	c.hasRowNames, c.nextRows = isRowNameHeader(rows, width), rows[1:]
 	if !c.hasRowNames && len(rows[0]) == 1 && width > 1 && 2*rowsOfWidth > len(rows) {
-		return s.Fault(c.linesBefore+1, 0,
+		return source.Fault(c.linesBefore+1, 0,
 			"the line has one cell, and most others have %d: remove the lines before the table", width)
 	}
 	return c.checkComments(comments, rows, sep)
@@ -63,7 +63,7 @@ func (c *csvReader) readPreamble() error {
 func (c *csvReader) skipToTable() (separator string, comments []string) {
 	firstLine, prefix := c.linesBefore, c.commentPrefix()
 	for {
-		head := c.s.Head()
+		head := c.source.Head()
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		text := strings.TrimSpace(string(line))
 		declared, isDeclaration := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
@@ -76,25 +76,25 @@ func (c *csvReader) skipToTable() (separator string, comments []string) {
 			return separator, comments
 		}
 		c.linesBefore++
-		c.s.r.Discard(min(len(line)+1, len(head)))
+		c.source.r.Discard(min(len(line)+1, len(head)))
 	}
 }
 
 // commentPrefix returns the character that begins a comment, or 0 if there are no comments.
 func (c *csvReader) commentPrefix() rune {
-	switch c.o.Comment {
+	switch c.options.Comment {
 	case "":
 		return '#'
 	case "none":
 		return 0
 	}
-	return []rune(c.o.Comment)[0]
+	return []rune(c.options.Comment)[0]
 }
 
 // checkComments examines the last comment before the first row. It is taken as the header if it contains the name of
 // the target or of the first feature, and is an error if it could be a row.
 func (c *csvReader) checkComments(comments []string, rows [][]string, sep rune) error {
-	if len(comments) == 0 || c.o.Comment != "" || len(rows[0]) < 2 {
+	if len(comments) == 0 || c.options.Comment != "" || len(rows[0]) < 2 {
 		return nil
 	}
 	lastComment := comments[len(comments)-1]
@@ -103,12 +103,13 @@ func (c *csvReader) checkComments(comments []string, rows [][]string, sep rune) 
 		if len(cells) == 0 || len(cells[0]) != len(rows[0]) {
 			continue
 		}
-		if slices.Contains(cells[0], c.o.Target) || c.o.Columns != nil && slices.Contains(cells[0], c.o.Columns[0]) {
+		if slices.Contains(cells[0], c.options.Target) || c.options.Columns != nil &&
+			slices.Contains(cells[0], c.options.Columns[0]) {
 			c.commentHeader, c.nextRows = cells[0], rows
 			c.report.note("the header begins with #")
 			return nil
 		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == numberCell }) {
-			return c.s.Fault(c.linesBefore, 0, "the line begins with # and has as many cells as the rows: "+
+			return c.source.Fault(c.linesBefore, 0, "the line begins with # and has as many cells as the rows: "+
 				"say --format comment=# if it is a comment, --format comment=none if it is a row")
 		}
 	}

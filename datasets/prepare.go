@@ -23,33 +23,33 @@ var imputations = []string{"none", "median", "mean"}
 //
 // A scaling that Scale fits to the result, or to a part of it, stores the replacements as Scaling.Fill and fills other
 // data with them.
-func (d *Dataset) Impute(method string) (filled *Dataset, count []int, err error) {
+func (d *Dataset) Impute(method string) (filled *Dataset, missingCount []int, err error) {
 	x, isDense := d.X.(*points.Dense) // only dense points can have missing values
 	if err := requireOneOf("imputation", method, imputations); err != nil || method == "none" || !isDense {
 		return d, nil, err
 	}
-	column, count, fill := make([]float64, 0, x.N), make([]int, x.D), make([]float64, x.D)
+	values, missingCount, fill := make([]float64, 0, x.N), make([]int, x.D), make([]float64, x.D)
 	for j := range fill {
-		column = column[:0]
+		values = values[:0]
 		for i := range x.N {
 			if v := x.Row(i)[j]; !math.IsNaN(v) {
-				column = append(column, v)
+				values = append(values, v)
 			}
 		}
-		if count[j] = x.N - len(column); len(column) == 0 {
+		if missingCount[j] = x.N - len(values); len(values) == 0 {
 			return nil, nil, fmt.Errorf("%s: %s has no value at all: leave it out by --drop", d.Source,
 				d.featureName(j))
 		}
-		if fill[j] = stat.Mean(column, nil); method == "median" {
-			slices.Sort(column)
-			m := len(column)
-			fill[j] = column[(m-1)/2]/2 + column[m/2]/2 // halved before the sum, which could overflow
+		if fill[j] = stat.Mean(values, nil); method == "median" {
+			slices.Sort(values)
+			n := len(values)
+			fill[j] = values[(n-1)/2]/2 + values[n/2]/2 // halved before the sum, which could overflow
 		}
 	}
 	filling := &Scaling{Scale: slices.Repeat([]float64{1}, x.D), Fill: fill}
 	out := *d
 	out.X, out.imputed = filling.scalePoints(x), fill
-	return &out, count, nil
+	return &out, missingCount, nil
 }
 
 // ChangeDistance changes the distance between points: it returns both data sets with their features, which may be
@@ -105,7 +105,7 @@ func ChangeDistanceWithin(memory accel.Budget, distance []float64, train, test *
 			len(distance), plural(dim, "feature"), names, dim*dim)
 	}
 	combined := change.composeWith(train.Scaling)
-	stretched := func(d *Dataset) *Dataset {
+	withChange := func(d *Dataset) *Dataset {
 		if d == nil {
 			return nil
 		}
@@ -113,7 +113,7 @@ func ChangeDistanceWithin(memory accel.Budget, distance []float64, train, test *
 		out.X, out.Scaling = change.scalePoints(d.X), combined
 		return &out
 	}
-	return stretched(train), stretched(test), nil
+	return withChange(train), withChange(test), nil
 }
 
 // composeWith returns the scaling that applies previous and then s, which is of the kind lengths or matrix.

@@ -22,25 +22,25 @@ type ParseError struct {
 	Line   int // counted from 1; 0 if the error concerns the whole file
 	Column int // cell, or item of a LIBSVM line, counted from 1; 0 for the whole line
 	Reason string
-	Flags  []string // command-line flags that repair it, each followed by its value; nil if none do
+	Flags  []string // command-line flags that repair the fault, each followed by its value; nil if none do
 }
 
 // Error returns the file, the place, the reason and the flags in one line.
 func (e *ParseError) Error() string {
-	s := safe.Name(e.File)
+	text := safe.Name(e.File)
 	if e.Line > 0 {
-		s += fmt.Sprintf(", line %d", e.Line)
+		text += fmt.Sprintf(", line %d", e.Line)
 	}
 	if e.Column > 0 {
-		s += fmt.Sprintf(", column %d", e.Column)
+		text += fmt.Sprintf(", column %d", e.Column)
 	}
-	if s += ": " + e.Reason; e.Flags != nil {
-		s += "; add"
+	if text += ": " + e.Reason; e.Flags != nil {
+		text += "; add"
 	}
 	for _, word := range e.Flags {
-		s += " " + safe.Shell(word)
+		text += " " + safe.Shell(word)
 	}
-	return s
+	return text
 }
 
 // ReadOptions are the options for reading a file. The zero value and a nil pointer stand for the defaults.
@@ -135,61 +135,61 @@ func (ReadOptions) Help() map[string]string {
 }
 
 // dimMessage is the error text if the points have d features and not Dim.
-func (o *ReadOptions) dimMessage(d int) string {
+func (options *ReadOptions) dimMessage(d int) string {
 	owner := "want"
-	if o.DimSource != "" {
-		owner = safe.Name(o.DimSource) + " has"
+	if options.DimSource != "" {
+		owner = safe.Name(options.DimSource) + " has"
 	}
-	return fmt.Sprintf("points have %d features, %s %d", d, owner, o.Dim)
+	return fmt.Sprintf("points have %d features, %s %d", d, owner, options.Dim)
 }
 
 // withDefaults returns a copy of the options with the defaults filled in, or an error if an option is invalid.
-func (o *ReadOptions) withDefaults() (ReadOptions, error) {
-	s := *cmp.Or(o, &ReadOptions{})
-	_, err := ParseSeparator(s.Separator)
-	if e := schema.Complete(&s); e != nil {
-		err = fmt.Errorf("datasets: %w", e)
+func (options *ReadOptions) withDefaults() (ReadOptions, error) {
+	settings := *cmp.Or(options, &ReadOptions{})
+	_, err := ParseSeparator(settings.Separator)
+	if completeErr := schema.Complete(&settings); completeErr != nil {
+		err = fmt.Errorf("datasets: %w", completeErr)
 	}
-	s.MaxRows = cmp.Or(s.MaxRows, math.MaxInt)
-	if err == nil && s.Groups != "" && s.Repeats != "auto" {
-		err = fmt.Errorf("groups %s and repeats %s: want one of the two", quote(s.Groups), s.Repeats)
+	settings.MaxRows = cmp.Or(settings.MaxRows, math.MaxInt)
+	if err == nil && settings.Groups != "" && settings.Repeats != "auto" {
+		err = fmt.Errorf("groups %s and repeats %s: want one of the two", quote(settings.Groups), settings.Repeats)
 	}
-	if err == nil && s.Comment != "none" && utf8.RuneCountInString(s.Comment) > 1 {
-		err = fmt.Errorf("comment %q: want one character, or none", s.Comment)
+	if err == nil && settings.Comment != "none" && utf8.RuneCountInString(settings.Comment) > 1 {
+		err = fmt.Errorf("comment %q: want one character, or none", settings.Comment)
 	}
-	for _, k := range s.ColumnCodings {
-		if err == nil && k.Dates != nil {
-			err = k.Dates.validate(k.Column)
+	for _, coding := range settings.ColumnCodings {
+		if err == nil && coding.Dates != nil {
+			err = coding.Dates.validate(coding.Column)
 		}
 	}
-	return s, err
+	return settings, err
 }
 
 // ReadFile reads a data set from a file. The file may be packed with gzip, bzip2, xz or zstd, or be the only file in a
 // zip archive; this is recognized by its first bytes. For images in the format of MNIST, the labels are read from a
 // file in the same folder whose name has labels-idx1 instead of images-idx3.
 //
-// If the content is faulty, the error is a *ParseError. If ctx ends first, its error is returned; but a read that waits
-// for the system, such as one from a pipe, is not interrupted.
-func ReadFile(ctx context.Context, name string, o *ReadOptions) (*Dataset, error) {
+// If the content is faulty, the error is a *ParseError. If ctx ends first, ReadFile returns ctx.Err(), but it does not
+// interrupt a read that waits for the operating system, such as a read from a pipe.
+func ReadFile(ctx context.Context, name string, options *ReadOptions) (*Dataset, error) {
 	s, err := openSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	d, err := s.readDataset(o)
-	if e := ctx.Err(); e != nil { // err may be a consequence of the end of ctx
-		return nil, e
+	d, err := s.readDataset(options)
+	if ctxErr := ctx.Err(); ctxErr != nil { // err may be a consequence of the end of ctx
+		return nil, ctxErr
 	}
 	return d, err
 }
 
 // Read reads a data set from a stream, as ReadFile does from a file; name identifies the stream in errors. The idx
 // format of MNIST, which needs two files, is not supported.
-func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
+func Read(r io.Reader, name string, options *ReadOptions) (*Dataset, error) {
 	s := &Source{ctx: context.Background(), name: name}
 	if err := s.unpack(r); err != nil {
 		return nil, err
 	}
-	return s.readDataset(o)
+	return s.readDataset(options)
 }

@@ -18,7 +18,7 @@ type ReadReport struct {
 	SkippedCount int    `json:"skips,omitempty"`   // total number of such lines
 	Target       string `json:"target,omitempty"`  // name of the target column, or its number counted from 0
 	Features     int    `json:"features"`
-	// Dropped are columns that the options drop, Ignored those that the model does not use.
+	// Dropped are columns that the options drop, and Ignored are columns that the model does not use.
 	Dropped []string     `json:"dropped,omitempty"`
 	Ignored []string     `json:"ignored,omitempty"`
 	Labels  []LabelCount `json:"labels,omitempty"`
@@ -64,11 +64,11 @@ func (r *ReadReport) countRows(d *Dataset) {
 		return
 	}
 	rows := d.rowsOfClasses()
-	for k, l := range d.Labels {
-		r.Labels = append(r.Labels, LabelCount{l, rows[k]})
-		if isMissing(l) {
+	for k, label := range d.Labels {
+		r.Labels = append(r.Labels, LabelCount{label, rows[k]})
+		if isMissing(label) {
 			r.note("%s, in %d of the rows, is taken for a class: if it stands for a missing answer, remove these rows",
-				quote(l), rows[k])
+				quote(label), rows[k])
 		}
 	}
 }
@@ -76,39 +76,39 @@ func (r *ReadReport) countRows(d *Dataset) {
 // String returns the description in one line.
 func (r *ReadReport) String() string {
 	var parts []string
-	add := func(applies bool, format string, args ...any) {
+	addIf := func(applies bool, format string, args ...any) { // appends a part if the condition applies
 		if applies {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	add(r.Container != "", "unpacked from %s", r.Container)
-	add(true, "%s", r.Format)
-	add(r.Separator != "", "separator %s", r.Separator)
-	add(r.Header != "", "header %s", r.Header)
-	add(true, "%d rows of %d features", r.Rows, r.Features)
+	addIf(r.Container != "", "unpacked from %s", r.Container)
+	addIf(true, "%s", r.Format)
+	addIf(r.Separator != "", "separator %s", r.Separator)
+	addIf(r.Header != "", "header %s", r.Header)
+	addIf(true, "%d rows of %d features", r.Rows, r.Features)
 	target := "column " + r.Target + " (counted from 0)"
 	if strings.HasPrefix(r.Header, "yes") {
 		target = quote(r.Target)
 	}
-	add(r.Target != "", "target %s", target)
+	addIf(r.Target != "", "target %s", target)
 	var labels []string
-	for _, l := range r.Labels {
-		labels = append(labels, fmt.Sprintf("%s (%d)", quoteIfLong(l.Label), l.Rows))
+	for _, count := range r.Labels {
+		labels = append(labels, fmt.Sprintf("%s (%d)", quoteIfLong(count.Label), count.Rows))
 	}
 	n := len(labels)
-	add(n > maxShownClasses, "%d labels", n)
-	add(0 < n && n <= maxShownClasses, "labels %s", strings.Join(labels, ", "))
-	add(len(r.Dropped) > 0, "left out %s", nameList(r.Dropped))
-	add(len(r.Ignored) > 0, "left out, not in the model: %s", nameList(r.Ignored))
+	addIf(n > maxShownClasses, "%d labels", n)
+	addIf(0 < n && n <= maxShownClasses, "labels %s", strings.Join(labels, ", "))
+	addIf(len(r.Dropped) > 0, "left out %s", nameList(r.Dropped))
+	addIf(len(r.Ignored) > 0, "left out, not in the model: %s", nameList(r.Ignored))
 	ellipsis := ""
 	if r.SkippedCount > len(r.SkippedLines) {
 		ellipsis = ", …"
 	}
 	lines := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.SkippedLines), "[]"), " ", ", ")
-	add(r.SkippedCount > 0, "lines skipped: %d (%s%s)", r.SkippedCount, lines, ellipsis)
-	add(r.Missing > 0, "missing cells: %d", r.Missing)
+	addIf(r.SkippedCount > 0, "lines skipped: %d (%s%s)", r.SkippedCount, lines, ellipsis)
+	addIf(r.Missing > 0, "missing cells: %d", r.Missing)
 	repeats := r.Repeats.String()
-	add(repeats != "", "%s", repeats)
-	add(r.NoAnswersReason != "", "answers left out: %s", r.NoAnswersReason)
+	addIf(repeats != "", "%s", repeats)
+	addIf(r.NoAnswersReason != "", "answers left out: %s", r.NoAnswersReason)
 	return quoteIfLong(filepath.Base(r.File)) + ": " + strings.Join(append(parts, r.Notes...), "; ")
 }

@@ -7,24 +7,24 @@ import (
 	"testing"
 )
 
-// rowsOf returns n rows of a format with the arguments 0.37·i − 3.02, which is not a whole number, and i.
-func rowsOf(n int, format string) string {
-	return lines(n, func(i int) string { return fmt.Sprintf(format, 0.37*float64(i)-3.02, i) })
+// numberRows returns n rows of a format with the arguments 0.37·i − 3.02, which is not a whole number, and i.
+func numberRows(n int, format string) string {
+	return joinLines(n, func(i int) string { return fmt.Sprintf(format, 0.37*float64(i)-3.02, i) })
 }
 
-// classesOf returns n rows of two features and one of the words in turn.
-func classesOf(n int, words ...string) string {
-	return lines(n,
+// classRows returns n rows of two features and one of the words in turn.
+func classRows(n int, words ...string) string {
+	return joinLines(n,
 		func(i int) string { return fmt.Sprintf("%.2f,%d,%s", 0.37*float64(i)-3.02, i%7, words[i%len(words)]) })
 }
 
 // TestReadReport checks that every decision about a file is reported, or that the file is refused with the flag that
 // decides.
 func TestReadReport(t *testing.T) {
-	checkReadings(t, []reading{{"Latin-1", "a,b,y\n" + classesOf(40, "M\xfcller", "M\xf6ller"), ReadOptions{},
+	checkReadings(t, []reading{{"Latin-1", "a,b,y\n" + classRows(40, "M\xfcller", "M\xf6ller"), ReadOptions{},
 		"labels Möller (20), Müller (20)"}})
 	words := []string{"Null", "NULL", "#N/A", `\N`, "<NA>", "--", "nan", "n.a.", "#DIV/0!", "NaT", "None", "?"}
-	d, err := Read(strings.NewReader("x,y\n"+lines(60, func(i int) string {
+	d, err := Read(strings.NewReader("x,y\n"+joinLines(60, func(i int) string {
 		if i < len(words) {
 			return words[i] + ",0.5"
 		}
@@ -35,16 +35,16 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
-// TestByName checks that the features of a model are found by their names, and that nothing is guessed if the file
-// has no names.
-func TestByName(t *testing.T) {
-	cat := []ColumnCoding{{Column: "1", Values: []string{"", "red", "blue"}}}
+// TestFeaturesByName checks that the features of a model are found by their names, and that nothing is guessed if the
+// file has no names.
+func TestFeaturesByName(t *testing.T) {
+	codings := []ColumnCoding{{Column: "1", Values: []string{"", "red", "blue"}}}
 	columns := []string{"a", "color=", "color=red", "color=blue", "b"}
 	for _, c := range []struct {
 		name, file string
-		o          ReadOptions
+		options    ReadOptions
 		x          []float64 // features of the first row, or nil if the file is refused
-		want       string
+		want       string    // part of the read report or of the error
 	}{
 		{"another order", "b,y,color,a\n2,0.5,red,1\n3,0.7,blue,4\n", ReadOptions{Target: "y"},
 			[]float64{1, 0, 1, 0, 2}, `target "y"`},
@@ -63,17 +63,18 @@ func TestByName(t *testing.T) {
 		{"no header, the features", "1,red,2\n3,red,4\n", ReadOptions{Target: "y"}, []float64{1, 0, 1, 0, 2},
 			"2 rows of 5 features"},
 	} {
-		o := c.o
-		o.Columns, o.ColumnCodings, o.Dim, o.Task, o.TargetOptional = columns, cat, 5, "regression", true
-		d, err := Read(strings.NewReader(c.file), "f.csv", &o)
+		options := c.options
+		options.Columns, options.ColumnCodings, options.Dim, options.Task, options.TargetOptional = columns, codings, 5,
+			"regression", true
+		d, err := Read(strings.NewReader(c.file), "f.csv", &options)
 		if err != nil {
 			if c.x != nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %s", c.name, err, c.want)
 			}
 			continue
 		}
-		if c.x == nil || !slices.Equal(dense(d.X)[0], c.x) || !strings.Contains(d.ReadReport.String(), c.want) {
-			t.Errorf("%s: %v, %v, want %v and %s", c.name, dense(d.X)[0], d.ReadReport, c.x, c.want)
+		if c.x == nil || !slices.Equal(denseRows(d.X)[0], c.x) || !strings.Contains(d.ReadReport.String(), c.want) {
+			t.Errorf("%s: %v, %v, want %v and %s", c.name, denseRows(d.X)[0], d.ReadReport, c.x, c.want)
 		}
 	}
 }
@@ -81,15 +82,15 @@ func TestByName(t *testing.T) {
 // TestUnnamedColumn checks that a column without a name, such as an index written by pandas, is not taken for the
 // target if no target is named, and a column with the name none is not if the target is none.
 func TestUnnamedColumn(t *testing.T) {
-	o := ReadOptions{Columns: []string{"a", "b"}, Dim: 2, Task: "regression"}
-	d := must(Read(strings.NewReader(",a,b,y\n7,1,2,0.5\n8,3,4,0.6\n"), "f.csv", &o))
+	options := ReadOptions{Columns: []string{"a", "b"}, Dim: 2, Task: "regression"}
+	d := must(Read(strings.NewReader(",a,b,y\n7,1,2,0.5\n8,3,4,0.6\n"), "f.csv", &options))
 	if !slices.Equal(d.Target, []float64{0.5, 0.6}) {
 		t.Errorf("the last column is the target by default: %v", d.ReadReport)
 	}
-	o.TargetOptional = true
+	options.TargetOptional = true
 	for target, head := range map[string]string{"": ",a,b\n", "none": "none,a,b\n"} {
-		o.Target = target
-		if d := must(Read(strings.NewReader(head+"7,1,2\n8,3,4\n"), "f.csv", &o)); d.HasAnswers() {
+		options.Target = target
+		if d := must(Read(strings.NewReader(head+"7,1,2\n8,3,4\n"), "f.csv", &options)); d.HasAnswers() {
 			t.Errorf("answers %v: %v", d.Target, d.ReadReport)
 		}
 	}
@@ -120,19 +121,19 @@ func TestClassIn(t *testing.T) {
 	}
 	d := &Dataset{Name: "d", Labels: []string{"YES", "maybe"}, Class: []int{0, 1}}
 	note, err := d.CheckLabels([]string{"no", "yes"})
-	contains(t, note, `labels taken as equal: "YES" = "yes"; d: the labels "maybe", of 1 of 2 rows, are not among`)
-	if at := d.ClassIn([]string{"no", "yes"}); err != nil || !slices.Equal(at, []int{1, -1}) {
-		t.Errorf("classes %v, %v, want 1 and -1", at, err)
+	checkContains(t, note, `labels taken as equal: "YES" = "yes"; d: the labels "maybe", of 1 of 2 rows, are not among`)
+	if classIn := d.ClassIn([]string{"no", "yes"}); err != nil || !slices.Equal(classIn, []int{1, -1}) {
+		t.Errorf("classes %v, %v, want 1 and -1", classIn, err)
 	}
 }
 
 // TestDecodeText checks that text that is not UTF-8 is read as Windows-1252, and that every byte remains distinct.
 func TestDecodeText(t *testing.T) {
-	s, seen := &Source{report: &ReadReport{}}, map[string]bool{}
+	source, decoded := &Source{report: &ReadReport{}}, map[string]bool{}
 	for b := 128; b < 256; b++ {
-		seen[s.decodeText(string([]byte{byte(b)}))] = true
+		decoded[source.decodeText(string([]byte{byte(b)}))] = true
 	}
-	if len(seen) != 128 || !seen["€"] || !seen["ü"] || !seen["\u0081"] || len(s.report.Notes) != 1 {
-		t.Errorf("%d texts, %q", len(seen), s.report.Notes)
+	if len(decoded) != 128 || !decoded["€"] || !decoded["ü"] || !decoded["\u0081"] || len(source.report.Notes) != 1 {
+		t.Errorf("%d texts, %q", len(decoded), source.report.Notes)
 	}
 }

@@ -22,7 +22,7 @@ func realData(t testing.TB) string {
 // with those of its publishers.
 func TestRealData(t *testing.T) {
 	dir := realData(t)
-	counts := map[string][2][]int{ // points per class, training and test
+	classSizes := map[string][2][]int{ // points per class, training and test
 		"mnist": {{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},
 			{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}},
 		"adult":  {{24720, 7841}, {12435, 3846}},
@@ -41,25 +41,26 @@ func TestRealData(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			p, err := Load(context.Background(), info.Name, &LoadOptions{Dirs: []string{dir}})
+			data, err := Load(context.Background(), info.Name, &LoadOptions{Dirs: []string{dir}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Train.Len() != info.N || p.Test.Len() != info.TestN || p.Train.Dim() != info.D ||
-				p.Test.Dim() != info.D {
+			if data.Train.Len() != info.N || data.Test.Len() != info.TestN || data.Train.Dim() != info.D ||
+				data.Test.Dim() != info.D {
 				t.Errorf("%d + %d points of dimension %d, %d; the registry says %d + %d of %d",
-					p.Train.Len(), p.Test.Len(), p.Train.Dim(), p.Test.Dim(), info.N, info.TestN, info.D)
+					data.Train.Len(), data.Test.Len(), data.Train.Dim(), data.Test.Dim(), info.N, info.TestN, info.D)
 			}
-			if p.Train.Task != info.Task || len(p.Train.Labels) != info.Classes {
-				t.Errorf("%v with labels %q", p.Train.Task, p.Train.Labels)
+			if data.Train.Task != info.Task || len(data.Train.Labels) != info.Classes {
+				t.Errorf("%v with labels %q", data.Train.Task, data.Train.Labels)
 			}
-			for _, d := range []*Dataset{p.Train, p.Test} {
+			for _, d := range []*Dataset{data.Train, data.Test} {
 				if err := points.CheckFinite(d.X); err != nil {
 					t.Error(err)
 				}
 			}
-			if want, ok := counts[info.Name]; ok {
-				if got := [2][]int{p.Train.rowsOfClasses(), p.Test.rowsOfClasses()}; !slices.Equal(got[0], want[0]) ||
+			if want, ok := classSizes[info.Name]; ok {
+				if got := [2][]int{data.Train.rowsOfClasses(), data.Test.rowsOfClasses()}; !slices.Equal(got[0],
+					want[0]) ||
 					!slices.Equal(got[1], want[1]) {
 					t.Errorf("points per class %v, want %v", got, want)
 				}

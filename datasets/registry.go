@@ -96,6 +96,7 @@ func parseRegistry() (sets []Info) {
 
 // generators are the functions that generate the built-in problems, by name.
 var generators = map[string]func(i *Info) *Dataset{
+	// The last arguments are the noise and the seed.
 	"synthetic-regression": func(i *Info) *Dataset { return SyntheticRegression(i.N+i.TestN, i.D, 0.1, 1) },
 	"synthetic-classes":    func(i *Info) *Dataset { return SyntheticClasses(i.N+i.TestN, i.D, i.Classes, 0.05, 1) },
 	"synthetic-digits":     func(i *Info) *Dataset { return SyntheticDigits(i.N+i.TestN, 1) },
@@ -160,19 +161,19 @@ func Dirs() []string {
 
 // CacheDir returns the folder of this program in the user's cache, or "" if there is no cache.
 func CacheDir() string {
-	d, err := os.UserCacheDir()
+	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(d, "krrlab")
+	return filepath.Join(dir, "krrlab")
 }
 
 // Find returns the path of the file in the first of the folders that has it, or "".
 func (f *File) Find(dirs []string) string {
 	for _, dir := range dirs {
-		for _, p := range packedNames(f.Path) {
-			name := filepath.Join(dir, filepath.FromSlash(p))
-			if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
+		for _, path := range packedNames(f.Path) {
+			name := filepath.Join(dir, filepath.FromSlash(path))
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 				return name
 			}
 		}
@@ -184,8 +185,8 @@ func (f *File) Find(dirs []string) string {
 func (i *Info) Find(dirs []string) (paths map[FileRole]string, missing []File) {
 	paths = map[FileRole]string{}
 	for _, f := range i.Files {
-		if p := f.Find(dirs); p != "" {
-			paths[f.Role] = p
+		if path := f.Find(dirs); path != "" {
+			paths[f.Role] = path
 		} else {
 			missing = append(missing, f)
 		}
@@ -217,11 +218,11 @@ func contentSum(name string) (string, error) {
 		return "", err
 	}
 	defer s.close()
-	h := sha256.New()
-	if _, err := io.Copy(h, s.r); err != nil {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, s.r); err != nil {
 		return "", s.readError(0, err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // MissingFilesError reports files of a data set that are missing, and says where to get them and where to put them.
@@ -238,19 +239,21 @@ func (e *MissingFilesError) Error() string {
 		dir = e.Dirs[len(e.Dirs)-1]
 	}
 	f := e.Files[0]
-	put := filepath.Join(dir, filepath.FromSlash(f.Path))
-	var b strings.Builder
-	fmt.Fprintf(&b, "data set %s: %s is missing", e.Info.Name, f.Path)
+	destination := filepath.Join(dir, filepath.FromSlash(f.Path))
+	var text strings.Builder
+	fmt.Fprintf(&text, "data set %s: %s is missing", e.Info.Name, f.Path)
 	if n := len(e.Files); n > 1 {
-		fmt.Fprintf(&b, " (and %d more)", n-1)
+		fmt.Fprintf(&text, " (and %d more)", n-1)
 	}
 	if len(f.URLs) > 0 {
-		fmt.Fprintf(&b, "; run krrlab data fetch %s, or get %s and put it at %s", e.Info.Name, f.URLs[0], put)
+		fmt.Fprintf(&text, "; run krrlab data fetch %s, or get %s and put it at %s", e.Info.Name, f.URLs[0],
+			destination)
 	} else {
-		fmt.Fprintf(&b, "; it cannot be downloaded by itself: see %s and put the file at %s", e.Info.Page, put)
+		fmt.Fprintf(&text, "; it cannot be downloaded by itself: see %s and put the file at %s", e.Info.Page,
+			destination)
 	}
 	if e.Info.Similar != "" {
-		fmt.Fprintf(&b, "; a subset may be at hand as --data %s", e.Info.Similar)
+		fmt.Fprintf(&text, "; a subset may be at hand as --data %s", e.Info.Similar)
 	}
-	return b.String()
+	return text.String()
 }

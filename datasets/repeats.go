@@ -63,25 +63,27 @@ func (r *Repeats) String() string {
 // row.
 type Grouping struct {
 	Repeats
-	FirstRow      []int // for each row, the first row of its group
-	OtherFirstRow []int // the same for groups by which an error is one of the kind OtherRowKind; nil if there is none
+	FirstRow []int // for each row, the first row of its group
+	// OtherFirstRow is the same for the groups that have to be left out together to measure an error on rows of the
+	// kind OtherRowKind; nil if there is no such kind.
+	OtherFirstRow []int
 }
 
-// Grouping returns the groups of d's rows; they are formed by the rule auto if no rule was applied. firstEqual[i] is
-// the first row with the features of row i, and nil stands for points.FirstEqual(d.X).
+// Grouping returns the groups of the rows of d, which are formed by the rule auto if no rule was applied. firstEqual[i]
+// is the first row with the features of row i; a nil firstEqual stands for points.FirstEqual(d.X).
 func (d *Dataset) Grouping(firstEqual []int) *Grouping {
 	n := d.Len()
-	alone := make([]int, n)
-	for i := range alone {
-		alone[i] = i
+	singletons := make([]int, n) // each row is its own group
+	for i := range singletons {
+		singletons[i] = i
 	}
 	d = d.WithGroups(firstEqual)
-	g := &Grouping{Repeats: *d.Repeats, FirstRow: alone}
+	g := &Grouping{Repeats: *d.Repeats, FirstRow: singletons}
 	if g.Repeated+g.Grouped == 0 {
 		return g
 	}
 	if d.Groups != nil {
-		g.FirstRow = firstOf(d.Groups)
+		g.FirstRow = firstEqualIndex(d.Groups)
 	}
 	if firstEqual == nil {
 		firstEqual = points.FirstEqual(d.X)
@@ -93,16 +95,15 @@ func (d *Dataset) Grouping(firstEqual []int) *Grouping {
 			g.OtherRowKind, g.OtherFirstRow = RowKindNewFeatures, firstEqual
 		}
 	case g.Grouped > 0 && g.RowKind == RowKindNew: // all rows of equal features are copies
-		g.OtherRowKind, g.OtherFirstRow = RowKindCopy, alone
+		g.OtherRowKind, g.OtherFirstRow = RowKindCopy, singletons
 	case g.Grouped > 0: // RowKindNewFeatures or RowKindNewGroup
-		g.OtherRowKind, g.OtherFirstRow = RowKindNew, alone
+		g.OtherRowKind, g.OtherFirstRow = RowKindNew, singletons
 	}
 	return g
 }
 
-// SplitByKind returns firstRows, where firstRows[i] is the first row of the group of row i, as one of two results: as
-// equalRows if all rows of a group have equal features, and as groups if they need not (GroupBy). The other result is
-// nil.
+// SplitByKind returns firstRows as equalRows if all rows of a group have equal features, and as groups if they may have
+// different features (GroupBy). The other result is nil. firstRows[i] is the first row of the group of row i.
 func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
 	if g.RowKind == RowKindNewGroup && points.CountRepeated(firstRows) > 0 {
 		return nil, firstRows
@@ -116,7 +117,7 @@ func (g *Grouping) SplitByKind(firstRows []int) (equalRows, groups []int) {
 //	together  rows of equal features are a group
 //	apart     each row is a group
 //
-// firstEqual is the argument of Grouping. It returns an error for any other rule.
+// firstEqual is as in Grouping. GroupByRule returns an error for any other rule.
 func (d *Dataset) GroupByRule(rule string, firstEqual []int) (*Dataset, error) {
 	if err := requireOneOf("rule for repeats", rule, []string{"auto", "together", "apart"}); err != nil {
 		return nil, err
@@ -132,15 +133,15 @@ func (d *Dataset) GroupBy(groups []int) *Dataset {
 	out := *d
 	out.Groups, out.unusedHashes = groups, nil
 	out.Repeats = &Repeats{Rule: "groups", RowKind: RowKindNewGroup,
-		Repeated: points.CountRepeated(points.FirstEqual(d.X)), Grouped: points.CountRepeated(firstOf(groups))}
+		Repeated: points.CountRepeated(points.FirstEqual(d.X)), Grouped: points.CountRepeated(firstEqualIndex(groups))}
 	if out.Repeats.Grouped == 0 {
 		out.Groups = nil
 	}
 	return &out
 }
 
-// WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given. firstEqual is the
-// argument of Grouping.
+// WithGroups returns d, with groups formed by the rule auto if neither a rule nor groups were given. firstEqual is as
+// in Grouping.
 func (d *Dataset) WithGroups(firstEqual []int) *Dataset {
 	switch {
 	case d.Repeats != nil:
@@ -148,7 +149,7 @@ func (d *Dataset) WithGroups(firstEqual []int) *Dataset {
 	case d.Groups != nil:
 		return d.GroupBy(d.Groups)
 	}
-	d, _ = d.GroupByRule("auto", firstEqual) // a known rule
+	d, _ = d.GroupByRule("auto", firstEqual) // auto is a known rule, so there is no error
 	return d
 }
 
@@ -161,7 +162,7 @@ func (d *Dataset) Overlap(train *Dataset) int {
 		if len(groups) == 0 {
 			return 0
 		}
-		return points.CountRepeated(firstOf(groups)) - points.CountRepeated(firstOf(train.Groups))
+		return points.CountRepeated(firstEqualIndex(groups)) - points.CountRepeated(firstEqualIndex(train.Groups))
 	}
 	rule := "auto"
 	if train.Repeats != nil && train.Repeats.Rule != "groups" {
@@ -169,7 +170,7 @@ func (d *Dataset) Overlap(train *Dataset) int {
 	}
 	groups, _ := groupRows(rule, nil, train, d)
 	count := 0
-	for i, first := range firstOf(groups) {
+	for i, first := range firstEqualIndex(groups) {
 		if i >= train.Len() && first != i {
 			count++
 		}
@@ -243,30 +244,30 @@ func findCopies(firstEqual []int, sets []*Dataset) (groups []int, reason string)
 	n, dim := len(firstEqual), sets[0].Dim()
 	// determines reports whether a key determines the records. key[i] is the first row with the key of row i, and
 	// maxRows is the largest accepted average number of rows with the same key.
-	determines := func(key, records []int, maxRows int) bool {
+	determinesRecords := func(key, records []int, maxRows int) bool {
 		distinctKeys := n - points.CountRepeated(key)
 		distinguishes := float64(distinctKeys) >= minDistinctShare*float64(n-points.CountRepeated(records))
-		return distinguishes && maxRows*distinctKeys >= n && !dominated(records)
+		return distinguishes && maxRows*distinctKeys >= n && !hasDominantRecord(records)
 	}
 	// equalInColumns returns for each row the first row with equal features lo, …, hi−1.
 	equalInColumns := func(lo, hi int) []int { return points.FirstEqualColumns(lo, hi, pointsOf(sets)...) }
 	answersDiffer := mixedShare(firstEqual, records) > maxMixedShare
 	switch {
-	case answersDiffer && determines(answers, records, maxRowsPerKey):
+	case answersDiffer && determinesRecords(answers, records, maxRowsPerKey):
 		return records, "their answers are equal, and rare"
 	case answersDiffer: // no part of the features determines the record
-	case dim == 1 && determines(firstEqual, records, maxRowsPerValue),
-		dim > 1 && (determines(equalInColumns(0, dim/2), records, maxRowsPerKey) ||
-			determines(equalInColumns(dim-dim/2, dim), records, maxRowsPerKey)):
+	case dim == 1 && determinesRecords(firstEqual, records, maxRowsPerValue),
+		dim > 1 && (determinesRecords(equalInColumns(0, dim/2), records, maxRowsPerKey) ||
+			determinesRecords(equalInColumns(dim-dim/2, dim), records, maxRowsPerKey)):
 		return records, "half of the features determine the others and the answers"
 	}
 	// Rows that differ in a column that is not a feature are different records.
 	extended := records
 	for _, column := range sets[0].unusedHashes {
-		extended = firstOfPairs(extended, firstOf(column))
+		extended = firstOfPairs(extended, firstEqualIndex(column))
 	}
 	for _, column := range sets[0].unusedHashes {
-		if points.CountRepeated(extended) > 0 && determines(firstOf(column), extended, maxRowsPerKey) {
+		if points.CountRepeated(extended) > 0 && determinesRecords(firstEqualIndex(column), extended, maxRowsPerKey) {
 			return extended, "a column that is left out determines the record"
 		}
 	}
@@ -279,13 +280,15 @@ func findCopies(firstEqual []int, sets []*Dataset) (groups []int, reason string)
 	return nil, "they have few values"
 }
 
-// dominated reports whether a single frequent record, such as one of zeros, accounts for most of the repeated rows.
-func dominated(records []int) bool {
+// hasDominantRecord reports whether a single frequent record, such as one of zeros, accounts for most of the repeated
+// rows.
+func hasDominantRecord(records []int) bool {
 	largest := slices.Max(groupSizes(records))
 	return largest > maxRareRows && 2*(largest-1) > points.CountRepeated(records)
 }
 
-// mixedShare returns the share, among the sets of several rows with equal features, of those with several records.
+// mixedShare returns the share of mixed sets. A set consists of several rows with equal features; it is mixed if it has
+// several records.
 func mixedShare(firstEqual, records []int) float64 {
 	rows, recordCount := groupSizes(firstEqual), make([]int, len(firstEqual))
 	for i, first := range records {
@@ -294,11 +297,11 @@ func mixedShare(firstEqual, records []int) float64 {
 		}
 	}
 	var repeatedSets, mixedSets float64
-	for c, count := range rows {
+	for first, count := range rows {
 		if count > 1 {
 			repeatedSets++
 		}
-		if recordCount[c] > 1 {
+		if recordCount[first] > 1 {
 			mixedSets++
 		}
 	}
@@ -325,27 +328,27 @@ func commonDivisor(records []int) (g int) {
 // splitGroups splits each group into groups of g consecutive rows of the group.
 func splitGroups(groups []int, g int) []int {
 	out, count, currentFirst := make([]int, len(groups)), make([]int, len(groups)), make([]int, len(groups))
-	for i, k := range groups {
-		if count[k]%g == 0 {
-			currentFirst[k] = i
+	for i, first := range groups {
+		if count[first]%g == 0 {
+			currentFirst[first] = i
 		}
-		count[k]++
-		out[i] = currentFirst[k]
+		count[first]++
+		out[i] = currentFirst[first]
 	}
 	return out
 }
 
 // groupSizes returns the number of rows of each group, at the index of its first row; other entries are 0.
 func groupSizes(firstRows []int) []int {
-	out := make([]int, len(firstRows))
-	for _, f := range firstRows {
-		out[f]++
+	sizes := make([]int, len(firstRows))
+	for _, first := range firstRows {
+		sizes[first]++
 	}
-	return out
+	return sizes
 }
 
-// firstOf returns for each value the index of the first value that is equal to it.
-func firstOf[T comparable](values []T) []int {
+// firstEqualIndex returns for each value the index of the first value that is equal to it.
+func firstEqualIndex[T comparable](values []T) []int {
 	firstIndex, out := map[T]int{}, make([]int, len(values))
 	for i, v := range values {
 		if _, exists := firstIndex[v]; !exists {
@@ -362,7 +365,7 @@ func firstOfPairs(a, b []int) []int {
 	for i := range a {
 		combined[i] = [2]int{a[i], b[i]}
 	}
-	return firstOf(combined)
+	return firstEqualIndex(combined)
 }
 
 // answersOf returns for each row of the sets the first row with equal answers and weight. Answers and weights that some
@@ -373,39 +376,40 @@ func answersOf(sets []*Dataset) []int {
 	for _, d := range sets {
 		rows += d.Len()
 		weights = append(weights, d.Weights...)
-		place := d.ClassIn(sets[0].Labels)
-		for _, c := range d.Class {
-			class := place[c]
-			if class < 0 { // a label that the first set lacks: a number that no label of the first set has
-				class = -1 - c
+		classIn := d.ClassIn(sets[0].Labels)
+		for _, class := range d.Class {
+			classOfFirst := classIn[class]
+			if classOfFirst < 0 { // a label that the first set lacks gets a number that no label of the first set has
+				classOfFirst = -1 - class
 			}
-			classes = append(classes, float64(class))
+			classes = append(classes, float64(classOfFirst))
 		}
 		for j, y := range d.TargetColumns() {
 			targets[j] = append(targets[j], y...)
 		}
 	}
 	out := make([]int, rows)
-	for _, v := range append(slices.Collect(maps.Values(targets)), classes, weights) {
-		if len(v) == len(out) {
-			out = firstOfPairs(out, firstOf(v))
+	for _, values := range append(slices.Collect(maps.Values(targets)), classes, weights) {
+		if len(values) == len(out) {
+			out = firstOfPairs(out, firstEqualIndex(values))
 		}
 	}
 	return out
 }
 
-// columnHashes hashes the cells of a column that is not a feature, and detects whether they merely count the rows.
+// columnHashes hashes the cells of a column that is not a feature, and detects whether they are consecutive numbers,
+// which merely count the rows.
 type columnHashes struct {
-	seed       maphash.Seed
-	values     []uint64 // hash of each cell
-	previous   float64  // number in the previous cell
-	notCounter bool     // the cells are not consecutive numbers n, n+1, n+2, …
+	seed         maphash.Seed
+	values       []uint64 // hash of each cell
+	previous     float64  // number in the previous cell
+	isNotCounter bool     // the cells are not consecutive numbers n, n+1, n+2, …
 }
 
 // add adds the cell of the next row.
 func (h *columnHashes) add(text string) {
 	v, err := parseNumber(text)
-	h.notCounter = h.notCounter || err != nil || len(h.values) > 0 && v != h.previous+1
+	h.isNotCounter = h.isNotCounter || err != nil || len(h.values) > 0 && v != h.previous+1
 	h.previous = v
 	h.values = append(h.values, maphash.String(h.seed, text))
 }

@@ -10,9 +10,16 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// table returns n rows whose features are drawn by the columns, with an answer that is a function of them. If classes
-// is set, the class is the sign of the answer.
-func table(n int, answer func(x []float64) float64, classes bool, columns ...func() float64) *Dataset {
+// answerKind says whether the answers of a randomTable are the values of a function or their signs.
+type answerKind bool
+
+const (
+	asNumbers answerKind = false
+	asClasses answerKind = true
+)
+
+// randomTable returns n rows. columns draw the features, and answer is a function of the features of a row.
+func randomTable(n int, answer func(x []float64) float64, kind answerKind, columns ...func() float64) *Dataset {
 	x := points.NewDense(n, len(columns), nil)
 	d := &Dataset{Name: "table", X: x}
 	for i := range n {
@@ -21,7 +28,7 @@ func table(n int, answer func(x []float64) float64, classes bool, columns ...fun
 		}
 		d.Target = append(d.Target, answer(x.Row(i)))
 	}
-	if classes {
+	if kind == asClasses {
 		d.Task, d.Labels = Classification, []string{"no", "yes"}
 		for _, y := range d.Target {
 			class := 0
@@ -38,63 +45,63 @@ func table(n int, answer func(x []float64) float64, classes bool, columns ...fun
 // TestCopies checks that the rule auto distinguishes copies of a record from independent rows with equal features, in
 // ten draws of each kind of table.
 func TestCopies(t *testing.T) {
-	var g *rand.Rand
-	normal := func() float64 { return g.NormFloat64() }
-	category := func(k int) func() float64 { return func() float64 { return float64(g.IntN(k)) } }
-	rounded := func() float64 { return math.Round(50 * g.NormFloat64()) }
-	zeros := func() float64 { return max(0, math.Round(3*g.NormFloat64()-2)) }
-	zipf := func() float64 { return math.Floor(math.Pow(1-g.Float64(), -3)) }
-	rain := func() float64 { return max(0, g.NormFloat64()-0.3) }
-	sum := func(x []float64) (s float64) {
+	var random *rand.Rand
+	normal := func() float64 { return random.NormFloat64() }
+	category := func(k int) func() float64 { return func() float64 { return float64(random.IntN(k)) } }
+	rounded := func() float64 { return math.Round(50 * random.NormFloat64()) }
+	zeros := func() float64 { return max(0, math.Round(3*random.NormFloat64()-2)) }
+	zipf := func() float64 { return math.Floor(math.Pow(1-random.Float64(), -3)) }
+	rain := func() float64 { return max(0, random.NormFloat64()-0.3) }
+	noiselessAnswer := func(x []float64) (s float64) {
 		for j, v := range x {
 			s += math.Sin(3*v + float64(j))
 		}
 		return s
 	}
-	noisy := func(x []float64) float64 { return sum(x) + g.NormFloat64() }
-	count := func(x []float64) float64 { return max(0, math.Round(noisy(x))) }
-	someTwice := func(d *Dataset, share float64) *Dataset { // appends copies of the given share of the rows
+	noisyAnswer := func(x []float64) float64 { return noiselessAnswer(x) + random.NormFloat64() }
+	countAnswer := func(x []float64) float64 { return max(0, math.Round(noisyAnswer(x))) }
+	withCopies := func(d *Dataset, share float64) *Dataset { // appends copies of the given share of the rows
 		n := d.Len()
-		rows := g.Perm(n)
+		rows := random.Perm(n)
 		return d.Subset(append(rows, rows[:int(share*float64(n))]...))
 	}
-	resampled := func(d *Dataset) *Dataset { // draws as many rows with replacement
+	resample := func(d *Dataset) *Dataset { // draws as many rows with replacement
 		rows := make([]int, d.Len())
 		for i := range rows {
-			rows[i] = g.IntN(len(rows))
+			rows[i] = random.IntN(len(rows))
 		}
 		return d.Subset(rows)
 	}
-	oversampled := func(d *Dataset) *Dataset { // draws from the last tenth of the rows until it has half of all rows
-		rows := g.Perm(450)
+	oversample := func(d *Dataset) *Dataset { // draws from the last tenth of the rows until it has half of all rows
+		rows := random.Perm(450)
 		for range 450 {
-			rows = append(rows, 450+g.IntN(50))
+			rows = append(rows, 450+random.IntN(50))
 		}
 		return d.Subset(rows)
 	}
 	// pairs has two rows with the features of each row of d. Labels change with the probability 1−agree.
-	pairs := func(d *Dataset, agree float64) *Dataset {
+	withPairs := func(d *Dataset, agree float64) *Dataset {
 		n := d.Len()
-		d = d.Subset(append(g.Perm(n), g.Perm(n)...))
+		d = d.Subset(append(random.Perm(n), random.Perm(n)...))
 		for i := range n {
-			if g.Float64() > agree {
+			if random.Float64() > agree {
 				d.Class[i] = 1 - d.Class[i]
 			}
 		}
 		return d
 	}
-	identified := func(d *Dataset) *Dataset { // adds the hashes of a dropped column of unique names
+	withNames := func(d *Dataset) *Dataset { // adds the hashes of a dropped column of unique names
 		d.unusedHashes = [][]uint64{make([]uint64, d.Len())}
 		for i := range d.unusedHashes[0] {
-			d.unusedHashes[0][i] = g.Uint64()
+			d.unusedHashes[0][i] = random.Uint64()
 		}
 		return d
 	}
 	// identifiedTwice is someTwice for rows with names, which are copied too.
-	identifiedTwice := func(d *Dataset, share float64) *Dataset {
+	withNamesAndCopies := func(d *Dataset, share float64) *Dataset {
 		names := d.unusedHashes[0]
-		out := someTwice(&Dataset{Task: d.Task, X: d.X, Class: d.Class, Labels: d.Labels, Target: d.Target,
-			bestErrors: rows(d.Len())}, share)
+		out := withCopies(&Dataset{Task: d.Task, X: d.X, Class: d.Class, Labels: d.Labels, Target: d.Target,
+			bestErrors: rowNumbers(d.Len())}, share)
 		out.unusedHashes = [][]uint64{make([]uint64, out.Len())}
 		for i, row := range out.bestErrors {
 			out.unusedHashes[0][i] = names[int(row)]
@@ -103,49 +110,90 @@ func TestCopies(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		copies int // number of rows that are copies of an earlier one, or −1 if it is random
+		copies int // number of rows that are copies of an earlier one, or −1 if this number is random
 		make   func() *Dataset
 	}{
-		{"categories, noisy answers", 0, func() *Dataset { return table(500, noisy, false, category(5), category(5)) }},
-		{"categories, noisy classes", 0, func() *Dataset { return table(500, noisy, true, category(5), category(5)) }},
-		{"categories, classes without noise", 0, func() *Dataset { return table(600, sum, true, category(12), category(12)) }},
-		{"categories, answers without noise", 0, func() *Dataset { return table(600, sum, false, category(12), category(12)) }},
-		{"doses without noise", 0, func() *Dataset { return table(300, sum, true, category(20)) }},
-		{"sex and class", 0, func() *Dataset { return table(891, noisy, true, category(2), category(3)) }},
-		{"ratings", 0, func() *Dataset { return table(500, count, false, category(5), category(5), category(5), category(5)) }},
-		{"Zipf column, noisy", 0, func() *Dataset { return table(500, noisy, true, zipf) }},
-		{"Zipf column without noise", 0, func() *Dataset { return table(500, sum, true, zipf, category(4)) }},
-		{"counts with many zeros", 0, func() *Dataset { return table(500, count, false, zeros, zeros, zeros) }},
-		{"rain at three places", 0, func() *Dataset { return table(500, rained, false, rain, rain, rain) }},
-		{"pairs, 82 % agree", 0, func() *Dataset { return pairs(table(150, sum, true, normal, normal), 0.82) }},
-		{"pairs, one feature", 0, func() *Dataset { return pairs(table(150, sum, true, normal), 0.82) }},
+		{"categories, noisy answers", 0, func() *Dataset {
+			return randomTable(500, noisyAnswer, asNumbers, category(5), category(5))
+		}},
+		{"categories, noisy classes", 0, func() *Dataset {
+			return randomTable(500, noisyAnswer, asClasses, category(5), category(5))
+		}},
+		{"categories, classes without noise", 0, func() *Dataset {
+			return randomTable(600, noiselessAnswer, asClasses, category(12), category(12))
+		}},
+		{"categories, answers without noise", 0, func() *Dataset {
+			return randomTable(600, noiselessAnswer, asNumbers, category(12), category(12))
+		}},
+		{"doses without noise", 0, func() *Dataset {
+			return randomTable(300, noiselessAnswer, asClasses, category(20))
+		}},
+		{"sex and class", 0, func() *Dataset {
+			return randomTable(891, noisyAnswer, asClasses, category(2), category(3))
+		}},
+		{"ratings", 0, func() *Dataset {
+			return randomTable(500, countAnswer, asNumbers, category(5), category(5), category(5), category(5))
+		}},
+		{"Zipf column, noisy", 0, func() *Dataset { return randomTable(500, noisyAnswer, asClasses, zipf) }},
+		{"Zipf column without noise", 0, func() *Dataset {
+			return randomTable(500, noiselessAnswer, asClasses, zipf, category(4))
+		}},
+		{"counts with many zeros", 0, func() *Dataset {
+			return randomTable(500, countAnswer, asNumbers, zeros, zeros, zeros)
+		}},
+		{"rain at three places", 0, func() *Dataset {
+			return randomTable(500, rainAnswer, asNumbers, rain, rain, rain)
+		}},
+		{"pairs, 82 % agree", 0, func() *Dataset {
+			return withPairs(randomTable(150, noiselessAnswer, asClasses, normal, normal), 0.82)
+		}},
+		{"pairs, one feature", 0, func() *Dataset {
+			return withPairs(randomTable(150, noiselessAnswer, asClasses, normal), 0.82)
+		}},
 		{"pairs, noisy answers", 0, func() *Dataset {
-			d := someTwice(table(150, noisy, false, normal, normal), 1)
+			d := withCopies(randomTable(150, noisyAnswer, asNumbers, normal, normal), 1)
 			for i := range d.Target {
 				d.Target[i] += normal()
 			}
 			return d
 		}},
-		{"names left out", 0, func() *Dataset { return identified(table(400, noisy, true, category(3), category(4))) }},
-		{"numbers, 10 % twice", 50, func() *Dataset { return someTwice(table(500, noisy, false, normal, normal), 0.1) }},
-		{"numbers, 30 % twice", 150, func() *Dataset { return someTwice(table(500, noisy, true, normal, normal), 0.3) }},
-		{"one number, 30 % twice", 150, func() *Dataset { return someTwice(table(500, noisy, true, normal), 0.3) }},
-		{"numbers, all twice", 500, func() *Dataset { return someTwice(table(500, noisy, true, normal, normal), 1) }},
-		{"numbers, drawn again", -1, func() *Dataset { return resampled(table(500, noisy, true, normal, normal, normal)) }},
-		{"minority drawn again", -1, func() *Dataset { return oversampled(table(500, noisy, true, normal, normal)) }},
-		{"rounded numbers, 20 % twice", 100, func() *Dataset {
-			return someTwice(table(500, count, false, rounded, rounded, rounded, rounded), 0.2)
+		{"names left out", 0, func() *Dataset {
+			return withNames(randomTable(400, noisyAnswer, asClasses, category(3), category(4)))
 		}},
-		{"categories, all twice", 500, func() *Dataset { return someTwice(table(500, noisy, true, category(3), category(4)), 1) }},
+		{"numbers, 10 % twice", 50, func() *Dataset {
+			return withCopies(randomTable(500, noisyAnswer, asNumbers, normal, normal), 0.1)
+		}},
+		{"numbers, 30 % twice", 150, func() *Dataset {
+			return withCopies(randomTable(500, noisyAnswer, asClasses, normal, normal), 0.3)
+		}},
+		{"one number, 30 % twice", 150, func() *Dataset {
+			return withCopies(randomTable(500, noisyAnswer, asClasses, normal), 0.3)
+		}},
+		{"numbers, all twice", 500, func() *Dataset {
+			return withCopies(randomTable(500, noisyAnswer, asClasses, normal, normal), 1)
+		}},
+		{"numbers, drawn again", -1, func() *Dataset {
+			return resample(randomTable(500, noisyAnswer, asClasses, normal, normal, normal))
+		}},
+		{"minority drawn again", -1, func() *Dataset {
+			return oversample(randomTable(500, noisyAnswer, asClasses, normal, normal))
+		}},
+		{"rounded numbers, 20 % twice", 100, func() *Dataset {
+			return withCopies(randomTable(500, countAnswer, asNumbers, rounded, rounded, rounded, rounded), 0.2)
+		}},
+		{"categories, all twice", 500, func() *Dataset {
+			return withCopies(randomTable(500, noisyAnswer, asClasses, category(3), category(4)), 1)
+		}},
 		{"categories and numbers as answers, 20 % twice", 100, func() *Dataset {
-			return someTwice(table(500, noisy, false, category(5), category(5)), 0.2)
+			return withCopies(randomTable(500, noisyAnswer, asNumbers, category(5), category(5)), 0.2)
 		}},
 		{"names left out, 20 % twice", 80, func() *Dataset {
-			return identifiedTwice(identified(table(400, noisy, true, category(3), category(4))), 0.2)
+			return withNamesAndCopies(withNames(randomTable(400, noisyAnswer, asClasses, category(3), category(4))),
+				0.2)
 		}},
 	} {
 		for seed := range uint64(10) {
-			g = rand.New(rand.NewPCG(seed, 1))
+			random = rand.New(rand.NewPCG(seed, 1))
 			d := c.make()
 			r := d.Grouping(nil)
 			if c.copies >= 0 && r.Grouped != c.copies || c.copies < 0 && r.Grouped != r.Repeated ||
@@ -157,11 +205,11 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// rained is an answer that is 0 if all features are 0.
-func rained(x []float64) float64 { return 2*x[0] + x[1] + x[2]*x[0] }
+// rainAnswer is an answer that is 0 if all features are 0.
+func rainAnswer(x []float64) float64 { return 2*x[0] + x[1] + x[2]*x[0] }
 
-// rows returns the numbers 0, …, n−1.
-func rows(n int) []float64 {
+// rowNumbers returns the numbers 0, …, n−1.
+func rowNumbers(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
 		out[i] = float64(i)
@@ -179,9 +227,9 @@ func TestReadRepeats(t *testing.T) {
 	for i := range 80 { // 40 records, which no feature tells apart
 		fmt.Fprintf(&twice, "%d,q%d,%d,%d\n", i, i%40, i%4, i%2)
 	}
-	read := func(text string, o ReadOptions) *Dataset {
-		o.Header, o.Task, o.Target = "no", "classification", "3"
-		return must(Read(strings.NewReader(text), "t.csv", &o))
+	read := func(text string, options ReadOptions) *Dataset {
+		options.Header, options.Task, options.Target = "no", "classification", "3"
+		return must(Read(strings.NewReader(text), "t.csv", &options))
 	}
 	d := read(text.String(), ReadOptions{Drop: []string{"2"}, Groups: "1"})
 	train, test, err := d.Holdout(0.3, 1)
@@ -198,37 +246,39 @@ func TestReadRepeats(t *testing.T) {
 	if p := must(unpackFolder(packedFolder(t, d), 0)).Train; p.Fingerprint() != d.Fingerprint() || *p.Repeats != *d.Repeats {
 		t.Errorf("packed: %+v", p.Repeats)
 	}
-	for want, o := range map[int]ReadOptions{40: {Drop: []string{"0", "1"}}, 76: {Drop: []string{"0", "1"}, Repeats: "together"},
+	for want, options := range map[int]ReadOptions{40: {Drop: []string{"0", "1"}}, 76: {Drop: []string{"0", "1"},
+		Repeats: "together"},
 		0: {Drop: []string{"0", "1"}, Repeats: "apart"}} {
-		if d := read(twice.String(), o); d.Repeats.Grouped != want {
-			t.Errorf("rule %q: %+v, want %d rows in groups", o.Repeats, d.Repeats, want)
+		if d := read(twice.String(), options); d.Repeats.Grouped != want {
+			t.Errorf("rule %q: %+v, want %d rows in groups", options.Repeats, d.Repeats, want)
 		}
 	}
 	// The rows of a test file may lack weights that those of the fit have.
 	weighted := &Dataset{X: points.NewDense(4, 1, []float64{1, 2, 3, 1}), Target: []float64{1, 2, 3, 1}, Weights: []float64{1, 2, 3, 1}}
-	bare := &Dataset{X: points.NewDense(2, 1, []float64{1, 2}), Target: []float64{1, 2}}
-	if got := bare.Overlap(weighted); got != 2 {
+	unweighted := &Dataset{X: points.NewDense(2, 1, []float64{1, 2}), Target: []float64{1, 2}}
+	if got := unweighted.Overlap(weighted); got != 2 {
 		t.Errorf("%d rows without weights are copies of rows with weights, want 2", got)
 	}
-	bare.Weights = []float64{1, 5}
-	if got := bare.Overlap(weighted); got != 1 {
+	unweighted.Weights = []float64{1, 5}
+	if got := unweighted.Overlap(weighted); got != 1 {
 		t.Errorf("%d rows of equal weight are copies, want 1", got)
 	}
 	// A test file has its own groups, or none. A row without a group is a group of its own.
 	for file, grouped := range map[string]int{"g,x,y\nu,1,1\nu,2,0\nv,3,1\n": 1, "g,x,y\nu,1,1\nu,2,0\n,3,1\n,4,1\n": 1, "x,y\n1,1\n2,0\n3,1\n": 0} {
-		o := ReadOptions{Groups: "g", Columns: []string{"x"}, Dim: 1, Target: "y", Task: "regression", TestPart: true}
-		if d, err := Read(strings.NewReader(file), "t.csv", &o); err != nil || d.Repeats.Grouped != grouped ||
+		options := ReadOptions{Groups: "g", Columns: []string{"x"}, Dim: 1, Target: "y", Task: "regression",
+			TestPart: true}
+		if d, err := Read(strings.NewReader(file), "t.csv", &options); err != nil || d.Repeats.Grouped != grouped ||
 			(d.Repeats.Rule == "groups") != (grouped > 0) {
 			t.Errorf("%q: %+v, %v, want %d rows in groups", file, d, err, grouped)
 		}
-		if o.Groups = "0"; grouped == 0 { // the column of a feature is not that of the groups
-			if d := must(Read(strings.NewReader(file), "t.csv", &o)); d.Repeats.Rule != "auto" {
+		if options.Groups = "0"; grouped == 0 { // the column of a feature is not that of the groups
+			if d := must(Read(strings.NewReader(file), "t.csv", &options)); d.Repeats.Rule != "auto" {
 				t.Errorf("%q: %+v, want the rule auto", file, d.Repeats)
 			}
 		}
-		if o.Groups, o.TestPart = "g", false; grouped == 0 {
-			_, err := Read(strings.NewReader(file), "t.csv", &o)
-			fails(t, err, "groups: no column")
+		if options.Groups, options.TestPart = "g", false; grouped == 0 {
+			_, err := Read(strings.NewReader(file), "t.csv", &options)
+			wantError(t, err, "groups: no column")
 		}
 	}
 	if _, err := Read(strings.NewReader(text.String()), "t.csv", &ReadOptions{Groups: "1", Repeats: "apart"}); err == nil {

@@ -16,7 +16,7 @@ import (
 // TestScalingRecord checks that a data set records the scaling of its points, that its parts inherit the record, and
 // that nothing is scaled twice or with another scaling.
 func TestScalingRecord(t *testing.T) {
-	raw := classed([]int{0, 1, 0, 1, 0, 1}, "a", "b")
+	raw := classifiedRows([]int{0, 1, 0, 1, 0, 1}, "a", "b")
 	raw.X = points.NewDense(6, 2, []float64{1, 5, 3, 4, 2, 5, 0, 7, 1, 1, 9, 2})
 	d, other, err := Scale("standard", raw, raw.Slice(2, 4))
 	s := d.Scaling
@@ -24,9 +24,9 @@ func TestScalingRecord(t *testing.T) {
 		raw.Scaling != nil || raw.X.(*points.Dense).Data[0] != 1 {
 		t.Fatalf("%+v, %+v of %+v", d, other, raw)
 	}
-	kept, heldOut := must2(d.Holdout(0.5, 1))
+	training, heldOut := mustPair(d.Holdout(0.5, 1))
 	for what, part := range map[string]*Dataset{"slice": d.Slice(1, 4), "head": d.Head(2),
-		"subset": d.Subset([]int{5, 0}), "kept": kept, "held out": heldOut} {
+		"subset": d.Subset([]int{5, 0}), "kept": training, "held out": heldOut} {
 		if part.Scaling != s {
 			t.Errorf("%s: scaling %v, want that of the whole data", what, part.Scaling)
 		}
@@ -40,14 +40,14 @@ func TestScalingRecord(t *testing.T) {
 		t.Errorf("not scaled: %v", err)
 	}
 	_, _, err = Scale("unit", d, nil)
-	fails(t, err, "scaled already (standard)")
-	unit, _ := scalingFor("unit", raw.X)
+	wantError(t, err, "scaled already (standard)")
+	unit, _ := fitScalingUnlimited("unit", raw.X)
 	shifted := &Scaling{Kind: "standard", Shift: slices.Clone(s.Shift), Scale: s.Scale}
 	shifted.Shift[1]++
 	for _, c := range []struct {
-		s    *Scaling
-		d    *Dataset
-		want string
+		scaling *Scaling
+		d       *Dataset
+		wantErr string
 	}{
 		{nil, d, "the points are scaled (standard), want them unscaled: pass them as they were read"},
 		{unit, d, "scaled already (standard), by other numbers than those wanted (unit)"},
@@ -56,52 +56,55 @@ func TestScalingRecord(t *testing.T) {
 		{&Scaling{Kind: "standard", Shift: s.Shift, Scale: []float64{1, 2}}, d, "scaled already"},
 		{&Scaling{Kind: "pixel", Scale: make([]float64, 3)}, raw, "points of 2 features, and a scaling (pixel) of 3"},
 	} {
-		if got, err := c.s.Apply(c.d); got != nil || err == nil || !strings.HasPrefix(err.Error(), "made: ") ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", c.s, err, c.want)
+		if got, err := c.scaling.Apply(c.d); got != nil || err == nil || !strings.HasPrefix(err.Error(), "made: ") ||
+			!strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%+v: %v, want %q", c.scaling, err, c.wantErr)
 		}
 	}
 }
 
-// TestStretch compares length scales and matrices, applied one after the other and after other scalings, with dense
-// algebra. The resulting scaling must give a raw row the bits of the row of the fit, and be equal only to itself.
-func TestStretch(t *testing.T) {
-	lengths, l := []float64{2, 0.5, 4}, []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
+// TestChangeDistance compares length scales and matrices, applied one after the other and after other scalings, with
+// dense algebra. The resulting scaling must give a raw row the bits of the row of the fit, and be equal only to itself.
+func TestChangeDistance(t *testing.T) {
+	lengths, matrix := []float64{2, 0.5, 4}, []float64{1, -2, 0.3, 0, 0.7, 1.1, -0.6, 0.2, 3}
 	dense := points.NewDense(5, 3, []float64{1, 5, 3, 0, 2, 5, 0, 7, 0, 1, 9, 2, 0, 0, -6})
-	single := points.NewDense32(5, 3, nil)
+	float32Points := points.NewDense32(5, 3, nil)
 	for i, v := range dense.Data {
-		single.Data[i] = float32(v)
+		float32Points.Data[i] = float32(v)
 	}
-	for kind, x := range map[string]points.Points{"dense": dense, "sparse": sparseOf(dense), "float32": single} {
+	for kind, x := range map[string]points.Points{"dense": dense, "sparse": toSparse(dense), "float32": float32Points} {
 		for _, scale := range []string{"none", "standard", "unit"} {
 			raw := &Dataset{Name: "raw", X: x, Task: Regression, Target: make([]float64, 5)}
-			train, test := must2(Scale(scale, raw, raw.Slice(1, 3)))
+			train, test := mustPair(Scale(scale, raw, raw.Slice(1, 3)))
 			want := mat.NewDense(5, 3, nil)
 			points.RowsTo(train.X, want.RawMatrix().Data, 3)
-			for step, distance := range [][]float64{l, lengths, l, nil} {
-				if train, test = must2(ChangeDistance(distance, train, test)); len(distance) == 3 {
+			for step, distance := range [][]float64{matrix, lengths, matrix, nil} {
+				if train, test = mustPair(ChangeDistance(distance, train, test)); len(distance) == 3 {
 					want.Apply(func(_, j int, v float64) float64 { return v / lengths[j] }, want)
 				} else if distance != nil {
 					var product mat.Dense
-					product.Mul(want, mat.NewDense(3, 3, l).T())
+					product.Mul(want, mat.NewDense(3, 3, matrix).T())
 					want.Copy(&product)
 				}
 				got := mat.NewDense(5, 3, nil)
 				points.RowsTo(train.X, got.RawMatrix().Data, 3)
 				again := must(must(readJSON(train.Scaling)).Apply(raw))
-				row, same := make([]float64, 3), make([]float64, 3)
+				row, testRow := make([]float64, 3), make([]float64, 3)
 				again.X.RowTo(row, 1)
-				if test.X.RowTo(same, 0); step == 0 && (!slices.Equal(row, same) || !slices.Equal(row, got.RawRowView(1))) {
-					t.Errorf("%s, %s: row %v of the test data, %v by the scaling, %v of the fit", kind, scale, same, row,
+				if test.X.RowTo(testRow, 0); step == 0 && (!slices.Equal(row, testRow) ||
+					!slices.Equal(row, got.RawRowView(1))) {
+					t.Errorf("%s, %s: row %v of the test data, %v by the scaling, %v of the fit", kind, scale, testRow,
+						row,
 						got.RawRowView(1))
 				}
 				appliedAgain := mat.NewDense(5, 3, nil)
 				points.RowsTo(again.X, appliedAgain.RawMatrix().Data, 3)
+				// The points may be float32, so some rounding errors of 6e-8 are allowed.
 				if !mat.EqualApprox(got, want, 1e-5) || !mat.EqualApprox(appliedAgain, want, 1e-5) {
 					t.Errorf("%s, %s, step %d: %v and %v, want %v", kind, scale, step, got, appliedAgain, want)
 				}
 				if other := *train.Scaling; step == 0 {
-					other.Matrix = slices.Clone(l)
+					other.Matrix = slices.Clone(matrix)
 					if other.Matrix[0]++; train.Scaling.equal(&other) || other.equal(train.Scaling) {
 						t.Errorf("%s: scalings of different matrices are equal", kind)
 					}
@@ -158,8 +161,8 @@ func readJSON[T any](v T) (read T, err error) {
 	return read, err
 }
 
-// must2 returns the two data sets and panics on an error.
-func must2(a, b *Dataset, err error) (*Dataset, *Dataset) {
+// mustPair returns the two data sets and panics on an error.
+func mustPair(a, b *Dataset, err error) (*Dataset, *Dataset) {
 	if err != nil {
 		panic(err)
 	}
@@ -175,12 +178,12 @@ func TestDirs(t *testing.T) {
 		t.Errorf("folders %q, want first %s and at most one more", dirs, first)
 	}
 	row := strings.Repeat(" 0.5", 256) + "\n"
-	put(t, first, "usps/zip.train", "6.0"+row+"2.0"+row)
-	put(t, first, "usps/zip.test", "2"+row)
-	if p, err := Load(t.Context(), "usps", nil); err != nil || p.Train.Len() != 2 {
+	writeFile(t, first, "usps/zip.train", "6.0"+row+"2.0"+row)
+	writeFile(t, first, "usps/zip.test", "2"+row)
+	if data, err := Load(t.Context(), "usps", nil); err != nil || data.Train.Len() != 2 {
 		t.Errorf("found by default: %v", err)
 	}
-	fails(t, errOf(Load(t.Context(), "usps", &LoadOptions{Dirs: []string{}})), "is missing")
+	wantError(t, errorFrom(Load(t.Context(), "usps", &LoadOptions{Dirs: []string{}})), "is missing")
 	t.Setenv("KRRLAB_DATA", "")
 	if dirs := Dirs(); slices.Contains(dirs, "") || slices.Contains(dirs, first) {
 		t.Errorf("folders %q without KRRLAB_DATA", dirs)

@@ -41,8 +41,8 @@ const roundingTolerance = 1e-12
 //	standard  (x_j − mean_j)/sd_j, where sd_j² is the mean squared deviation; sparse points become dense
 //	pixel     x_j/255
 //
-// A constant feature becomes 0 with unit and standard. For sparse points and unit, only the constant 0 does, and any
-// other constant becomes ±1. Points that are then whole numbers from 0 to 255 times a common scale become points.Bytes,
+// A constant feature becomes 0 with unit and standard, except that with unit and sparse points a constant other than 0
+// becomes ±1. Points that are then whole numbers from 0 to 255 times a common scale become points.Bytes,
 // by the rules of points.AsBytes.
 //
 // It is an error if the kind is unknown, if scaled sparse points would take more than the available memory, or if the
@@ -115,11 +115,11 @@ func fitScaling(memory accel.Budget, kind string, x points.Points) (*Scaling, er
 		return s, nil
 	}
 	lo, hi := FeatureRanges(x)
-	_, sparse := x.(*points.CSR)
+	_, isSparse := x.(*points.CSR)
 	var sd []float64
 	if kind == "standard" {
 		s.Shift, sd = featureMoments(x)
-	} else if !sparse {
+	} else if !isSparse {
 		s.Shift = lo
 	}
 	for j := range lo {
@@ -135,7 +135,7 @@ func fitScaling(memory accel.Budget, kind string, x points.Points) (*Scaling, er
 			continue
 		case sd != nil:
 			width = sd[j]
-		case sparse:
+		case isSparse:
 			width = largest
 		}
 		if width > 0 {
@@ -145,41 +145,42 @@ func fitScaling(memory accel.Budget, kind string, x points.Points) (*Scaling, er
 	return s, nil
 }
 
-// checkScaledMemory returns an error if the change of sparse points with this name needs more memory than the budget
-// has. It needs vectors with one number for each feature. If denseAdvice is not "", the result is dense, its memory
-// counts too, and the error ends with denseAdvice. There is no error for other points.
+// checkScaledMemory returns an error if scaling sparse points x needs more memory than the budget has. name is the name
+// of the scaling in the error. Scaling needs denseVectors vectors with one number for each feature. If denseAdvice is
+// not "", the scaled points are dense, their memory counts too, and the error ends with denseAdvice. There is no error
+// for other kinds of points.
 func checkScaledMemory(memory accel.Budget, name, denseAdvice string, x points.Points) error {
-	c, ok := x.(*points.CSR)
+	sparse, ok := x.(*points.CSR)
 	if !ok {
 		return nil
 	}
-	required := denseVectors * 8 * float64(c.D)
+	required := denseVectors * 8 * float64(sparse.D)
 	advice := "number the features without gaps"
 	if denseAdvice != "" {
-		required += 8 * float64(c.N) * float64(c.D)
+		required += 8 * float64(sparse.N) * float64(sparse.D)
 		advice = denseAdvice
 	}
 	return memory.Check(accel.SaturateInt64(required),
-		fmt.Sprintf("%s of %d sparse points with %d features", name, c.N, c.D), advice)
+		fmt.Sprintf("%s of %d sparse points with %d features", name, sparse.N, sparse.D), advice)
 }
 
 // FeatureRanges returns the smallest and the largest value of each feature.
 func FeatureRanges(x points.Points) (lo, hi []float64) {
 	n, d := x.Dims()
 	lo, hi = make([]float64, d), make([]float64, d)
-	if c, ok := x.(*points.CSR); ok {
-		count := make([]int, d)
+	if sparse, ok := x.(*points.CSR); ok {
+		nonzeroCount := make([]int, d)
 		for i := range n {
-			col, val := c.Row(i)
-			for k, j := range col {
-				if count[j]++; count[j] == 1 {
-					lo[j], hi[j] = val[k], val[k]
+			columns, values := sparse.Row(i)
+			for k, j := range columns {
+				if nonzeroCount[j]++; nonzeroCount[j] == 1 {
+					lo[j], hi[j] = values[k], values[k]
 				}
-				lo[j], hi[j] = min(lo[j], val[k]), max(hi[j], val[k])
+				lo[j], hi[j] = min(lo[j], values[k]), max(hi[j], values[k])
 			}
 		}
-		for j, k := range count {
-			if k < n {
+		for j, count := range nonzeroCount {
+			if count < n {
 				lo[j], hi[j] = min(lo[j], 0), max(hi[j], 0)
 			}
 		}
@@ -191,7 +192,7 @@ func FeatureRanges(x points.Points) (lo, hi []float64) {
 	}
 	visitRows(x, func(row []float64) {
 		for j, v := range row {
-			if !(v >= lo[j]) { // the function min, for the sake of NaN, is slower than a comparison
+			if !(v >= lo[j]) { // true for NaN too; min alone is slower than this comparison
 				lo[j] = min(lo[j], v)
 			}
 			if !(v <= hi[j]) {
@@ -217,13 +218,13 @@ func featureMoments(x points.Points) (mean, sd []float64) {
 	return mean, sd
 }
 
-// visitRows calls f with each row of x in turn, in float64. The slice is reused.
-func visitRows(x points.Points, f func(row []float64)) {
+// visitRows calls visit with each row of x in turn, in float64. The slice is valid only during the call.
+func visitRows(x points.Points, visit func(row []float64)) {
 	n, d := x.Dims()
 	row := make([]float64, d)
 	for i := range n {
 		x.RowTo(row, i)
-		f(row)
+		visit(row)
 	}
 }
 
@@ -281,10 +282,10 @@ func (s *Scaling) Validate() error {
 }
 
 // Apply returns the data set with its points scaled by s. It returns d itself if d is already scaled by the same
-// numbers, or if s is nil and d is raw. d is not changed. Without Shift, Fill and Matrix, sparse points remain sparse,
-// and float32 points remain float32; bytes remain bytes if, in addition, all features have one scale. In all other
-// cases the result is dense float64. It is an error if the points were scaled differently, if their number of features
-// is not that of s, or if d is invalid (Dataset.Check).
+// numbers, or if s is nil and d is unscaled. d is not changed. Without Shift, Fill and Matrix, sparse points remain
+// sparse, and float32 points remain float32; bytes remain bytes if, in addition, all features have one scale. In all
+// other cases the result is dense float64. It is an error if the points were scaled differently, if their number of
+// features is not that of s, or if d is invalid (Dataset.Check).
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -308,10 +309,11 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	return &out, nil
 }
 
-// equal reports whether s and r map points equally. Their Kind and Lengths may differ.
-func (s *Scaling) equal(r *Scaling) bool {
-	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) &&
-		slices.Equal(s.Fill, r.Fill) && slices.Equal(s.Matrix, r.Matrix)
+// equal reports whether s and other map points equally. Their Kind and Lengths may differ.
+func (s *Scaling) equal(other *Scaling) bool {
+	return s == other || s != nil && other != nil && slices.Equal(s.Shift, other.Shift) &&
+		slices.Equal(s.Scale, other.Scale) &&
+		slices.Equal(s.Fill, other.Fill) && slices.Equal(s.Matrix, other.Matrix)
 }
 
 // uniformScale returns the scale that all features share. ok is false if their scales differ, or if there is a shift or
@@ -334,8 +336,8 @@ func (s *Scaling) scalePoints(x points.Points) points.Points {
 	}
 	n, d := x.Dims()
 	if scale, ok := s.uniformScale(); ok {
-		if b, ok := points.AsBytes(x, 0); ok && points.ScaleFits(b.Scale*scale) {
-			out := *b
+		if pixels, ok := points.AsBytes(x, 0); ok && points.ScaleFits(pixels.Scale*scale) {
+			out := *pixels
 			out.Scale *= scale
 			return &out
 		}
@@ -343,11 +345,11 @@ func (s *Scaling) scalePoints(x points.Points) points.Points {
 	if s.Shift == nil && s.Fill == nil {
 		switch x := x.(type) {
 		case *points.CSR:
-			val := make([]float64, len(x.Val))
+			values := make([]float64, len(x.Val))
 			for k := x.Ptr[0]; k < x.Ptr[n]; k++ {
-				val[k] = x.Val[k] * s.Scale[x.Col[k]]
+				values[k] = x.Val[k] * s.Scale[x.Col[k]]
 			}
-			return &points.CSR{N: n, D: d, Ptr: x.Ptr, Col: x.Col, Val: val}
+			return &points.CSR{N: n, D: d, Ptr: x.Ptr, Col: x.Col, Val: values}
 		case *points.Dense32:
 			out := points.NewDense32(n, d, nil)
 			for i := range n {

@@ -22,11 +22,11 @@ import (
 type Source struct {
 	ctx    context.Context
 	name   string
-	file   *os.File // nil for a stream
-	r      *bufio.Reader
-	packed []string    // names of the containers in which the content was packed, the outermost first
-	arrays []*zip.File // arrays of an .npz file
-	zipped *zip.File   // file of the zip archive that is currently read
+	file   *os.File      // nil for a stream
+	r      *bufio.Reader // reader of the unpacked content
+	packed []string      // names of the containers in which the content was packed, the outermost first
+	arrays []*zip.File   // arrays of an .npz file
+	zipped *zip.File     // file of the zip archive that is currently read
 
 	memory       accel.Budget // for the content; without a limit if that is not known (yet)
 	askedMachine bool         // memoryBudget has determined the available memory of the machine
@@ -38,23 +38,23 @@ type Source struct {
 
 // openSource opens a file and unpacks its containers.
 func openSource(ctx context.Context, name string) (*Source, error) {
-	f, err := os.Open(name)
+	file, err := os.Open(name)
 	if err != nil && name == "-" { // the name of the standard input for many other programs
 		err = &os.PathError{Err: errors.New("want a file; /dev/stdin is what is piped in")}
 	}
 	if err != nil {
-		if pe, ok := errors.AsType[*os.PathError](err); ok {
-			err = pe.Err
+		if parseErr, ok := errors.AsType[*os.PathError](err); ok {
+			err = parseErr.Err
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", safe.Name(name), err)
 	}
-	s := &Source{ctx: ctx, name: name, file: f}
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		f.Close()
+	s := &Source{ctx: ctx, name: name, file: file}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		file.Close()
 		return nil, fmt.Errorf("cannot read %s: it is a folder", safe.Name(name))
 	}
-	if err := s.unpack(f); err != nil {
-		f.Close()
+	if err := s.unpack(file); err != nil {
+		file.Close()
 		return nil, err
 	}
 	return s, nil
@@ -88,20 +88,20 @@ func (s *Source) fileFault(format string, args ...any) *ParseError {
 }
 
 // readDataset chooses the format, reads the data set, projects its coordinates, checks it, and groups its equal rows.
-func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
-	opt, err := o.withDefaults()
+func (s *Source) readDataset(options *ReadOptions) (*Dataset, error) {
+	settings, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if opt.Memory > 0 {
-		s.memory.Limit = opt.Memory
+	if settings.Memory > 0 {
+		s.memory.Limit = settings.Memory
 	}
-	if opt.Format == "auto" {
+	if settings.Format == "auto" {
 		if err := s.skipByteOrderMark(); err != nil {
 			return nil, err
 		}
 	}
-	format, reason, err := s.chooseFormat(opt.Format)
+	format, reason, err := s.chooseFormat(settings.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -115,28 +115,28 @@ func (s *Source) readDataset(o *ReadOptions) (*Dataset, error) {
 	}
 	s.format = format
 	s.report = &ReadReport{File: s.name, Container: strings.Join(s.packed, ", "), Format: format.Name + reason}
-	if err := cmp.Or(s.rejectFormatOptions(&opt), s.rejectColumnOptions(&opt)); err != nil {
+	if err := cmp.Or(s.rejectFormatOptions(&settings), s.rejectColumnOptions(&settings)); err != nil {
 		return nil, err
 	}
 
-	d, err := format.Read(s, &opt)
+	d, err := format.Read(s, &settings)
 	if err != nil {
 		return nil, err
 	}
-	if opt.Space != nil && !opt.AnswersOnly {
-		if d, err = opt.Space.projected(d, s.report); err != nil {
+	if settings.Space != nil && !settings.AnswersOnly {
+		if d, err = settings.Space.project(d, s.report); err != nil {
 			return nil, s.fileFault("%v", err)
 		}
 	}
-	if opt.Dim > 0 && d.Dim() != opt.Dim {
-		return nil, s.fileFault("%s", opt.dimMessage(d.Dim()))
+	if settings.Dim > 0 && d.Dim() != settings.Dim {
+		return nil, s.fileFault("%s", settings.dimMessage(d.Dim()))
 	}
 	d.Name, d.Source, d.ReadReport = baseName(s.name), s.name, s.report
-	if err := d.check(missingValues(opt.KeepMissing)); err != nil {
+	if err := d.check(missingValues(settings.KeepMissing)); err != nil {
 		return nil, s.fileFault("%v", err)
 	}
 	if d.HasAnswers() && d.Dim() > 0 {
-		if d, err = s.groupRows(d, opt.Repeats); err != nil {
+		if d, err = s.groupRows(d, settings.Repeats); err != nil {
 			return nil, err
 		}
 	}
@@ -187,8 +187,9 @@ func (s *Source) skipByteOrderMark() error {
 }
 
 // rejectFormatOptions returns an error if options of --format are set that the format does not have.
-func (s *Source) rejectFormatOptions(o *ReadOptions) error {
-	for k, isSet := range []bool{o.Separator != "auto", o.Header != "auto", o.Comment != "", o.PointsArray != ""} {
+func (s *Source) rejectFormatOptions(options *ReadOptions) error {
+	for k, isSet := range []bool{options.Separator != "auto", options.Header != "auto", options.Comment != "",
+		options.PointsArray != ""} {
 		if option := formatOptions[k]; isSet && !slices.Contains(s.format.Options, option) {
 			others := "only dim"
 			if s.format.Options != nil {
@@ -201,43 +202,43 @@ func (s *Source) rejectFormatOptions(o *ReadOptions) error {
 	return nil
 }
 
-// rejectColumnOptions returns an error if options name columns of a format without them, one with Format.Answers. An
+// rejectColumnOptions returns an error if options name columns, and the format has none (Format.Answers is set). An
 // optional target is ignored.
-func (s *Source) rejectColumnOptions(o *ReadOptions) error {
+func (s *Source) rejectColumnOptions(options *ReadOptions) error {
 	if s.format.Answers == "" {
 		return nil
 	}
-	if o.TargetOptional && o.Target != "none" {
-		o.Target = ""
+	if options.TargetOptional && options.Target != "none" {
+		options.Target = ""
 	}
-	for _, f := range []struct {
-		flag string
-		used bool
-	}{{"--weights", o.Weights != ""}, {"--groups", o.Groups != ""},
-		{"--keep", len(o.Keep) > 0}, {"--space", o.Space != nil},
-		{"--categorical", slices.ContainsFunc(o.ColumnCodings, isWords) && !o.TargetOptional},
-		{"--dates", len(o.ColumnCodings) > 0 && !o.TargetOptional},
-		{"--drop", len(o.Drop) > 0 && !o.TargetOptional},
-		{"--target with several", len(o.MoreTargets) > 0 && !o.TargetOptional}} {
-		if f.used {
+	for _, option := range []struct {
+		flag   string
+		isUsed bool
+	}{{"--weights", options.Weights != ""}, {"--groups", options.Groups != ""},
+		{"--keep", len(options.Keep) > 0}, {"--space", options.Space != nil},
+		{"--categorical", slices.ContainsFunc(options.ColumnCodings, isWords) && !options.TargetOptional},
+		{"--dates", len(options.ColumnCodings) > 0 && !options.TargetOptional},
+		{"--drop", len(options.Drop) > 0 && !options.TargetOptional},
+		{"--target with several", len(options.MoreTargets) > 0 && !options.TargetOptional}} {
+		if option.isUsed {
 			return s.fileFault("a file of format %s has no columns with names: %s is for csv files", s.format.Name,
-				f.flag)
+				option.flag)
 		}
 	}
-	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
+	if slices.Contains([]string{"", "-1", "none"}, options.Target) {
 		return nil
 	}
 	return s.fileFault("a file of format %s has its answers %s: --target %s is for csv files; leave it out",
-		s.format.Name, s.format.Answers, safe.Name(o.Target))
+		s.format.Name, s.format.Answers, safe.Name(options.Target))
 }
 
 // baseName returns the name of a file without folders and endings.
 func baseName(name string) string {
-	b := unpackedName(filepath.Base(name))
+	base := unpackedName(filepath.Base(name))
 	for _, f := range registered() {
 		for _, ending := range f.Endings {
-			b = strings.TrimSuffix(b, ending)
+			base = strings.TrimSuffix(base, ending)
 		}
 	}
-	return b
+	return base
 }

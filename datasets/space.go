@@ -40,7 +40,7 @@ const (
 	azimuthalRadius = 0.25
 	// maxCoordinates is the largest number of coordinates.
 	maxCoordinates = 3
-	// maxCells is the largest number of cells of a grid.
+	// maxCells is the largest number of cells of a grid, a judgment.
 	maxCells = 1e8
 )
 
@@ -61,19 +61,22 @@ type Space struct {
 	High []float64 `json:"high"`
 }
 
-// degrees returns the indices of the longitude and the latitude among the columns, which are recognized by their names;
-// ok is false, and one of the indices negative, unless both are there.
-func (s *Space) degrees() (lon, lat int, ok bool) {
+// lonLatColumns returns the indices in Columns of the longitude and the latitude, which are recognized by their names.
+// The index of a missing column is negative; ok reports that both columns exist.
+func (s *Space) lonLatColumns() (lon, lat int, ok bool) {
 	find := func(names ...string) int {
-		return slices.IndexFunc(s.Columns, func(c string) bool { return slices.Contains(names, strings.ToLower(c)) })
+		return slices.IndexFunc(s.Columns, func(column string) bool {
+			return slices.Contains(names,
+				strings.ToLower(column))
+		})
 	}
 	lon, lat = find("lon", "long", "lng", "longitude", "decimallongitude"), find("lat", "latitude", "decimallatitude")
 	return lon, lat, lon >= 0 && lat >= 0
 }
 
-// unprojected returns the indices of the coordinates that are features as they are.
-func (s *Space) unprojected() (columns []int) {
-	lon, lat, _ := s.degrees()
+// unprojectedColumns returns the indices of the coordinates that are features as they are.
+func (s *Space) unprojectedColumns() (columns []int) {
+	lon, lat, _ := s.lonLatColumns()
 	for j := range s.Columns {
 		if s.Projection == PlaneProjection || j != lon && j != lat {
 			columns = append(columns, j)
@@ -82,8 +85,8 @@ func (s *Space) unprojected() (columns []int) {
 	return columns
 }
 
-// names returns the names of the features, or nil if the columns have none.
-func (s *Space) names() (names []string) {
+// featureNames returns the names of the features, or nil if the columns have no names.
+func (s *Space) featureNames() (names []string) {
 	if s.ByNumber {
 		return nil
 	}
@@ -95,7 +98,7 @@ func (s *Space) names() (names []string) {
 	default:
 		return s.Columns
 	}
-	for _, j := range s.unprojected() {
+	for _, j := range s.unprojectedColumns() {
 		names = append(names, s.Columns[j])
 	}
 	return names
@@ -104,13 +107,13 @@ func (s *Space) names() (names []string) {
 // sourceColumns returns the coordinates in the order of the features, with longitude and latitude as one column if they
 // are projected.
 func (s *Space) sourceColumns() (columns []SourceColumn) {
-	lon, lat, _ := s.degrees()
+	lon, lat, _ := s.lonLatColumns()
 	feature := 0 // index of the next feature
 	if s.Projection != PlaneProjection {
 		feature = s.dim() - len(s.Columns) + 2
 		columns = append(columns, SourceColumn{Name: s.Columns[lon] + ", " + s.Columns[lat], FeatureCount: feature})
 	}
-	for _, j := range s.unprojected() {
+	for _, j := range s.unprojectedColumns() {
 		name := s.Columns[j]
 		if s.ByNumber {
 			name = "column " + name
@@ -155,15 +158,16 @@ func spherePoint(lon, lat float64) r3.Vec {
 	return r3.Vec{X: cosLat * cosLon, Y: cosLat * sinLon, Z: sinLat}
 }
 
-// features appends the features of a point to dst. row has its coordinates in the order of Columns.
-func (s *Space) features(dst, row []float64) []float64 {
-	lon, lat, _ := s.degrees()
+// appendFeatures appends the features of a point to dst and returns the extended slice. row has the coordinates of the
+// point in the order of Columns.
+func (s *Space) appendFeatures(dst, row []float64) []float64 {
+	lon, lat, _ := s.lonLatColumns()
 	switch s.Projection {
 	case PlaneProjection:
 		return append(dst, row...)
 	case ChordProjection:
-		p := r3.Scale(earthRadius, spherePoint(row[lon], row[lat]))
-		dst = append(dst, p.X, p.Y, p.Z)
+		point := r3.Scale(earthRadius, spherePoint(row[lon], row[lat]))
+		dst = append(dst, point.X, point.Y, point.Z)
 	default: // AzimuthalProjection, by fit and validate
 		sinLat, cosLat := math.Sincos(row[lat] * math.Pi / 180)
 		sinCenter, cosCenter := math.Sincos(s.Center[1] * math.Pi / 180)
@@ -180,20 +184,22 @@ func (s *Space) features(dst, row []float64) []float64 {
 	return dst
 }
 
-// sameFeatures reports whether s and o compute the same features from the same columns. The boxes may differ. nil means
-// that there are no coordinates.
-func (s *Space) sameFeatures(o *Space) bool {
-	if s == nil || o == nil {
-		return s == o
+// sameFeatures reports whether s and other compute the same features from the same columns. The boxes may differ. nil
+// means that there are no coordinates.
+func (s *Space) sameFeatures(other *Space) bool {
+	if s == nil || other == nil {
+		return s == other
 	}
-	return slices.Equal(s.Columns, o.Columns) && s.Projection == o.Projection && slices.Equal(s.Center, o.Center)
+	return slices.Equal(s.Columns, other.Columns) && s.Projection == other.Projection &&
+		slices.Equal(s.Center, other.Center)
 }
 
-// fit chooses the projection for the coordinates x, and sets the box. It returns a description.
+// fit chooses the projection for the coordinates x, and sets Projection and, for longitude and latitude, Center. It
+// returns a description of the choice, or an error if a longitude or latitude is impossible.
 func (s *Space) fit(x points.Points) (note string, err error) {
-	lon, lat, geographic := s.degrees()
+	lon, lat, hasLonLat := s.lonLatColumns()
 	s.Projection = PlaneProjection
-	if !geographic {
+	if !hasLonLat {
 		return s.planeNote(), nil
 	}
 	if err := s.checkDegrees(x); err != nil {
@@ -210,7 +216,7 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 	names := nameList([]string{s.Columns[lon], s.Columns[lat]})
 	s.Projection = ChordProjection
 	unprojectedNote := ""
-	for _, j := range s.unprojected() {
+	for _, j := range s.unprojectedColumns() {
 		unprojectedNote += fmt.Sprintf("; %s is the next feature, as it is: give it in km, or a length scale of its own",
 			quote(s.Columns[j]))
 	}
@@ -228,14 +234,14 @@ func (s *Space) fit(x points.Points) (note string, err error) {
 
 // planeNote describes coordinates that are not projected.
 func (s *Space) planeNote() string {
-	lon, lat, _ := s.degrees()
-	switch known := max(lon, lat); {
+	lon, lat, _ := s.lonLatColumns()
+	switch knownColumn := max(lon, lat); {
 	case len(s.Columns) == 1:
 		return nameList(s.Columns) + " is a coordinate as it is (two columns named lon and lat would be projected)"
-	case known >= 0:
+	case knownColumn >= 0:
 		return fmt.Sprintf("%s are coordinates as they are, with one unit: only %s is known by its name as degrees, and "+
 			"nothing is projected (two columns named lon and lat would be)", nameList(s.Columns),
-			quote(s.Columns[known]))
+			quote(s.Columns[knownColumn]))
 	}
 	return nameList(s.Columns) + " are coordinates as they are, with one unit (columns named lon and lat would be " +
 		"projected)"
@@ -243,7 +249,7 @@ func (s *Space) planeNote() string {
 
 // distantRowsNote describes rows of x that are too far from the center for AzimuthalProjection; "" if there are none.
 func (s *Space) distantRowsNote(x points.Points) string {
-	lon, lat, _ := s.degrees()
+	lon, lat, _ := s.lonLatColumns()
 	center, count, largest := spherePoint(s.Center[0], s.Center[1]), 0, 0.0
 	visitRows(x, func(row []float64) {
 		if angle := math.Acos(min(max(r3.Dot(spherePoint(row[lon], row[lat]), center), -1), 1)); angle > azimuthalRadius {
@@ -261,16 +267,16 @@ func (s *Space) distantRowsNote(x points.Points) string {
 
 // checkDegrees returns an error if a longitude or latitude of x is impossible.
 func (s *Space) checkDegrees(x points.Points) error {
-	lon, lat, _ := s.degrees()
+	lon, lat, _ := s.lonLatColumns()
 	lows, highs := FeatureRanges(x)
-	for _, c := range []struct {
+	for _, bounds := range []struct {
 		kind      string
 		column    int
 		low, high float64
 	}{{"longitude", lon, -360, 360}, {"latitude", lat, -90, 90}} {
-		if low, high := lows[c.column], highs[c.column]; !(low >= c.low && high <= c.high) {
+		if low, high := lows[bounds.column], highs[bounds.column]; !(low >= bounds.low && high <= bounds.high) {
 			return fmt.Errorf("%s goes from %g to %g, and a %s in degrees from %g to %g",
-				quote(s.Columns[c.column]), low, high, c.kind, c.low, c.high)
+				quote(s.Columns[bounds.column]), low, high, bounds.kind, bounds.low, bounds.high)
 		}
 	}
 	return nil
@@ -283,11 +289,11 @@ func (s *Space) setBox(x points.Points) {
 	if s.Projection == PlaneProjection {
 		return
 	}
-	lon, _, _ := s.degrees()
+	lon, _, _ := s.lonLatColumns()
 	s.Low[lon], s.High[lon] = math.Inf(1), math.Inf(-1)
 	visitRows(x, func(row []float64) {
-		v := s.Center[0] + math.Remainder(row[lon]-s.Center[0], 360)
-		s.Low[lon], s.High[lon] = min(s.Low[lon], v), max(s.High[lon], v)
+		longitude := s.Center[0] + math.Remainder(row[lon]-s.Center[0], 360)
+		s.Low[lon], s.High[lon] = min(s.Low[lon], longitude), max(s.High[lon], longitude)
 	})
 	s.roundBox()
 }
@@ -295,17 +301,18 @@ func (s *Space) setBox(x points.Points) {
 // roundBox lets the longitudes go from -180 to 180 degrees if the box leaves out less than 10 degrees.
 func (s *Space) roundBox() {
 	const nearlyGlobe = 360 - 10 // degrees
-	if lon, _, _ := s.degrees(); s.Projection != PlaneProjection && s.High[lon]-s.Low[lon] > nearlyGlobe {
+	if lon, _, _ := s.lonLatColumns(); s.Projection != PlaneProjection && s.High[lon]-s.Low[lon] > nearlyGlobe {
 		s.Low[lon], s.High[lon] = -180, 180
 	}
 }
 
-// extended returns s with a box that contains that of more, too. Both have the same columns and projection.
-func (s *Space) extended(more *Space) *Space {
+// enlarged returns s with the smallest box that contains the boxes of s and other, which have the same columns and
+// projection.
+func (s *Space) enlarged(other *Space) *Space {
 	out := *s
 	out.Low, out.High = slices.Clone(s.Low), slices.Clone(s.High)
 	for j := range out.Low {
-		out.Low[j], out.High[j] = min(s.Low[j], more.Low[j]), max(s.High[j], more.High[j])
+		out.Low[j], out.High[j] = min(s.Low[j], other.Low[j]), max(s.High[j], other.High[j])
 	}
 	out.roundBox()
 	return &out
@@ -313,19 +320,19 @@ func (s *Space) extended(more *Space) *Space {
 
 // validate returns an error if s cannot be the result of a fit.
 func (s *Space) validate() error {
-	_, _, geographic := s.degrees()
+	_, _, hasLonLat := s.lonLatColumns()
 	projections := []Projection{PlaneProjection, AzimuthalProjection, ChordProjection}
 	d, isKnown := len(s.Columns), slices.Contains(projections, s.Projection)
-	noDegrees := s.Projection != PlaneProjection && (!geographic || len(s.Center) != 2)
-	if !isKnown || noDegrees || d > maxCoordinates || len(s.Low) != d || len(s.High) != d {
+	lacksLonLat := s.Projection != PlaneProjection && (!hasLonLat || len(s.Center) != 2)
+	if !isKnown || lacksLonLat || d > maxCoordinates || len(s.Low) != d || len(s.High) != d {
 		return fmt.Errorf("the projection %q of the coordinates %s is damaged", s.Projection, nameList(s.Columns))
 	}
 	return nil
 }
 
-// projected returns d, whose features are the columns of the coordinates, with the features of s and the box of its
-// points. If s has no projection yet, it is chosen for the points of d.
-func (s *Space) projected(d *Dataset, r *ReadReport) (*Dataset, error) {
+// project returns d, whose features are the coordinates, with the features that s makes of them. The Space of the
+// result is a copy of s with the box of the points of d. If s has no projection yet, one is chosen for these points.
+func (s *Space) project(d *Dataset, r *ReadReport) (*Dataset, error) {
 	fitted, note, err := *s, "", error(nil)
 	if s.Projection == "" && d.Columns != nil {
 		fitted.Columns = d.Columns
@@ -363,9 +370,9 @@ func (s *Space) projected(d *Dataset, r *ReadReport) (*Dataset, error) {
 	fitted.setBox(d.X)
 	out := *d
 	out.Space, out.fileColumns = &fitted, nil
-	out.Columns = fitted.names()
+	out.Columns = fitted.featureNames()
 	data := make([]float64, 0, n*fitted.dim())
-	visitRows(d.X, func(row []float64) { data = fitted.features(data, row) })
+	visitRows(d.X, func(row []float64) { data = fitted.appendFeatures(data, row) })
 	out.X = points.NewDense(n, fitted.dim(), data)
 	return &out, nil
 }
@@ -385,17 +392,17 @@ func (s *Space) Grid(sizes []int, memory accel.Budget) (values [][]float64, cell
 	}
 	sizes = slices.Clone(sizes)
 	total := 1.0
-	for j, k := range sizes {
-		if j < len(s.Columns) && k > 1 && s.isShared(j) {
-			sizes[j], k = 1, 1
+	for j, size := range sizes {
+		if j < len(s.Columns) && size > 1 && s.isShared(j) {
+			sizes[j], size = 1, 1
 		}
-		total *= float64(k)
+		total *= float64(size)
 	}
-	words := make([]string, len(sizes))
-	for j, k := range sizes {
-		words[j] = strconv.Itoa(k)
+	sizeTexts := make([]string, len(sizes))
+	for j, size := range sizes {
+		sizeTexts[j] = strconv.Itoa(size)
 	}
-	grid := fmt.Sprintf("a grid of %s cells", strings.Join(words, "×"))
+	grid := fmt.Sprintf("a grid of %s cells", strings.Join(sizeTexts, "×"))
 	switch {
 	case len(sizes) != len(s.Columns) || slices.Min(sizes) < 1:
 		return nil, nil, fmt.Errorf("%s for the coordinates %s: want a number from 1 on for each, such as %s", grid,
@@ -403,18 +410,19 @@ func (s *Space) Grid(sizes []int, memory accel.Budget) (values [][]float64, cell
 	case total > maxCells:
 		return nil, nil, fmt.Errorf("%s: want at most 10⁸", grid)
 	}
-	const cellBytes = 50 // and 16 for each feature: measured for maps with standard deviations
-	if err := memory.Check(int64(total)*int64(cellBytes+16*s.dim()), grid,
+	// Bytes of memory for a cell and for a feature of a cell, measured for maps with standard deviations.
+	const cellBytes, featureBytes = 50, 16
+	if err := memory.Check(int64(total)*int64(cellBytes+featureBytes*s.dim()), grid,
 		"take fewer cells, or allow more by --memory"); err != nil {
 		return nil, nil, err
 	}
-	for j, k := range sizes {
-		axis, low := make([]float64, k), s.Low[j]
-		if lon, _, _ := s.degrees(); j == lon && s.Projection != PlaneProjection && low < -180 && s.High[j] <= 0 {
+	for j, size := range sizes {
+		axis, low := make([]float64, size), s.Low[j]
+		if lon, _, _ := s.lonLatColumns(); j == lon && s.Projection != PlaneProjection && low < -180 && s.High[j] <= 0 {
 			low += 360
 		}
 		for i := range axis {
-			axis[i] = low + (float64(i)+0.5)*(s.High[j]-s.Low[j])/float64(k)
+			axis[i] = low + (float64(i)+0.5)*(s.High[j]-s.Low[j])/float64(size)
 		}
 		values = append(values, axis)
 	}
@@ -429,16 +437,16 @@ func (s *Space) gridPoints(values [][]float64, total int) *Dataset {
 		for j, axis := range values {
 			row[j], k = axis[k%len(axis)], k/len(axis)
 		}
-		data = s.features(data, row)
+		data = s.appendFeatures(data, row)
 	}
-	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, s.dim(), data), Columns: s.names(),
+	return &Dataset{Name: "grid", Source: "grid", X: points.NewDense(total, s.dim(), data), Columns: s.featureNames(),
 		Space: s}
 }
 
 // isShared reports whether all points have the same coordinate j, up to rounding.
 func (s *Space) isShared(j int) bool {
-	lon, lat, _ := s.degrees()
-	rounding := 1e-14 * max(math.Abs(s.Low[j]), math.Abs(s.High[j]))
+	lon, lat, _ := s.lonLatColumns()
+	rounding := 1e-14 * max(math.Abs(s.Low[j]), math.Abs(s.High[j])) // at least 45 units in the last place
 	if s.Projection != PlaneProjection && (j == lon || j == lat) {
 		rounding = 1e-12 // degrees, also of longitudes that were shifted by 360
 	}
@@ -452,7 +460,7 @@ func (s *Space) Aspect() float64 {
 		return 1
 	}
 	width, height := s.High[0]-s.Low[0], s.High[1]-s.Low[1]
-	if lon, lat, _ := s.degrees(); s.Projection != PlaneProjection && lon == 0 && lat == 1 {
+	if lon, lat, _ := s.lonLatColumns(); s.Projection != PlaneProjection && lon == 0 && lat == 1 {
 		width *= math.Cos((s.Low[lat] + s.High[lat]) / 2 * math.Pi / 180)
 	}
 	if !(width > 0 && height > 0) {
@@ -470,9 +478,10 @@ func (s *Space) defaultSizes() []int {
 		if s.isShared(0) || s.isShared(1) { // a line
 			return []int{500, 500}
 		}
-		const longer = 200.0
+		const longerSide = 200.0
 		aspect := s.Aspect()
-		return []int{max(10, int(math.Round(longer*min(1, aspect)))), max(10, int(math.Round(longer*min(1, 1/aspect))))}
+		return []int{max(10, int(math.Round(longerSide*min(1, aspect)))), max(10, int(math.Round(longerSide*min(1,
+			1/aspect))))}
 	}
 	return []int{40, 40, 40}
 }
@@ -480,18 +489,18 @@ func (s *Space) defaultSizes() []int {
 // Set appends columns from a list of names or numbers, separated by commas and quoted as in a csv file.
 func (s *Space) Set(text string) error {
 	columns, err := csv.NewReader(strings.NewReader(text)).Read()
-	want := fmt.Errorf("want the names or numbers of 1 to %d different columns, such as lon,lat", maxCoordinates)
+	errColumns := fmt.Errorf("want the names or numbers of 1 to %d different columns, such as lon,lat", maxCoordinates)
 	if err != nil {
-		return want
+		return errColumns
 	}
 	*s = Space{Columns: slices.Concat(s.Columns, columns)}
 	for j, name := range s.Columns {
 		s.Columns[j] = strings.TrimSpace(name)
 		if s.Columns[j] == "" || slices.Contains(s.Columns[:j], s.Columns[j]) || j >= maxCoordinates {
-			return want
+			return errColumns
 		}
 	}
-	if lon, lat, ok := s.degrees(); ok && lat < lon { // longitude is drawn to the right
+	if lon, lat, ok := s.lonLatColumns(); ok && lat < lon { // maps have the first coordinate as x-axis
 		s.Columns[lon], s.Columns[lat] = s.Columns[lat], s.Columns[lon]
 	}
 	return nil

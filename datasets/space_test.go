@@ -12,11 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// greatCircle returns the distance in kilometers by the haversine formula.
+// greatCircle returns the distance in kilometers of two points, each a longitude and a latitude in degrees, by the
+// haversine formula.
 func greatCircle(a, b []float64) float64 {
 	const degree = math.Pi / 180
 	u, v := math.Sin((b[1]-a[1])/2*degree), math.Sin((b[0]-a[0])/2*degree)
-	return 2 * 6371.0088 * math.Asin(math.Sqrt(u*u+math.Cos(a[1]*degree)*math.Cos(b[1]*degree)*v*v))
+	return 2 * earthRadius * math.Asin(math.Sqrt(u*u+math.Cos(a[1]*degree)*math.Cos(b[1]*degree)*v*v))
 }
 
 // readSpace returns a data set with the given longitudes and latitudes, a column of words that is ignored, and the
@@ -24,14 +25,14 @@ func greatCircle(a, b []float64) float64 {
 func readSpace(t *testing.T, rows [][]float64) *Dataset {
 	t.Helper()
 	text := "Lat,word,lon,y\n"
-	for i, r := range rows {
-		text += fmt.Sprintf("%.12g,a,%.12g,%d\n", r[1], r[0], i)
+	for i, row := range rows {
+		text += fmt.Sprintf("%.12g,a,%.12g,%d\n", row[1], row[0], i)
 	}
-	s := &Space{}
-	if err := s.Set("Lat, lon"); err != nil {
+	space := &Space{}
+	if err := space.Set("Lat, lon"); err != nil {
 		t.Fatal(err)
 	}
-	return must(Read(strings.NewReader(text), "wells.csv", &ReadOptions{Target: "y", Space: s}))
+	return must(Read(strings.NewReader(text), "wells.csv", &ReadOptions{Target: "y", Space: space}))
 }
 
 // TestSpaceDistances compares distances of projected points with great-circle distances. For points near each other
@@ -39,18 +40,18 @@ func readSpace(t *testing.T, rows [][]float64) *Dataset {
 // must be the chords.
 func TestSpaceDistances(t *testing.T) {
 	for seed := range uint64(8) {
-		u := make([]float64, 200)
-		rng.New(seed).Float64s(u, 0)
+		uniform := make([]float64, 200)
+		rng.New(seed).Float64s(uniform, 0)
 		center := [][]float64{{10, 50}, {179.9, -10}, {-179.9, 65}, {300, 0}, {0, 89}, {0, -88}, {20, 0}, {0, 0}}[seed]
 		rows := make([][]float64, 100)
 		for i := range rows {
-			lat := center[1] + 12*(u[2*i]-0.5)
+			lat := center[1] + 12*(uniform[2*i]-0.5)
 			if lat > 90 || lat < -90 {
 				lat = 2*center[1] - lat
 			}
-			rows[i] = []float64{center[0] + 14*(u[2*i+1]-0.5), min(max(lat, -90), 90)}
+			rows[i] = []float64{center[0] + 14*(uniform[2*i+1]-0.5), min(max(lat, -90), 90)}
 			if seed > 5 {
-				rows[i] = []float64{360*u[2*i] - 180, math.Asin(2*u[2*i+1]-1) * 180 / math.Pi}
+				rows[i] = []float64{360*uniform[2*i] - 180, math.Asin(2*uniform[2*i+1]-1) * 180 / math.Pi}
 			}
 			if rows[i][0] > 180 && seed != 3 {
 				rows[i][0] -= 360
@@ -58,30 +59,30 @@ func TestSpaceDistances(t *testing.T) {
 			rows[i][0] = max(rows[i][0], -180)
 		}
 		d := readSpace(t, rows)
-		want, dim, limit := AzimuthalProjection, 2, 1/math.Cos(azimuthalRadius/2)-1
+		want, dim, tolerance := AzimuthalProjection, 2, 1/math.Cos(azimuthalRadius/2)-1
 		if seed > 5 { // points on the whole sphere
-			want, dim, limit = ChordProjection, 3, 1e-9
+			want, dim, tolerance = ChordProjection, 3, 1e-9
 		}
 		if d.Space.Projection != want || d.Dim() != dim {
 			t.Fatalf("seed %d: %+v", seed, d.Space)
 		}
 		x := d.X.(*points.Dense)
-		worst := 0.0
+		worstError := 0.0
 		for i := range rows {
 			for j := range i {
 				sum := 0.0
-				for a := range d.Dim() {
-					sum += (x.Row(i)[a] - x.Row(j)[a]) * (x.Row(i)[a] - x.Row(j)[a])
+				for k := range d.Dim() {
+					sum += (x.Row(i)[k] - x.Row(j)[k]) * (x.Row(i)[k] - x.Row(j)[k])
 				}
 				exact := greatCircle(rows[i], rows[j])
 				if want == ChordProjection {
 					exact = 2 * earthRadius * math.Sin(exact/2/earthRadius)
 				}
-				worst = max(worst, math.Abs(math.Sqrt(sum)/exact-1))
+				worstError = max(worstError, math.Abs(math.Sqrt(sum)/exact-1))
 			}
 		}
-		if worst > limit {
-			t.Errorf("seed %d: distances are off by %g, at most %g", seed, worst, limit)
+		if worstError > tolerance {
+			t.Errorf("seed %d: distances are off by %g, at most %g", seed, worstError, tolerance)
 		}
 		if want == AzimuthalProjection && !strings.Contains(d.ReadReport.String(), "Lambert azimuthal equal-area") ||
 			want == ChordProjection && !strings.Contains(d.ReadReport.String(), "the distance is the chord") {
@@ -103,23 +104,23 @@ func TestSpaceRead(t *testing.T) {
 		!slices.Equal(d.Columns, []string{"east km", "north km"}) || !strings.Contains(d.ReadReport.String(), `left out "word"`) {
 		t.Errorf("space %v, columns %v, report %v", d.Space, d.Columns, d.ReadReport)
 	}
-	s := must(readJSON(d.Space))
-	o := &ReadOptions{Target: "y", TargetOptional: true, Columns: d.Columns, Dim: 2, Space: s}
+	space := must(readJSON(d.Space))
+	options := &ReadOptions{Target: "y", TargetOptional: true, Columns: d.Columns, Dim: 2, Space: space}
 	for _, text := range []string{"extra,lon,Lat\n1,8,51\n2,7,50\n", "Lat,y,lon\n51,3,8\n50,4,7\n"} {
-		other := must(Read(strings.NewReader(text), "new.csv", o))
+		other := must(Read(strings.NewReader(text), "new.csv", options))
 		x, want := other.X.(*points.Dense), d.X.(*points.Dense)
 		if !slices.Equal(x.Row(0), want.Row(1)) || !slices.Equal(x.Row(1), want.Row(0)) {
 			t.Errorf("%v, want rows of %v", x.Data, want.Data)
 		}
 	}
-	values, cells, err := s.Grid([]int{3, 2}, accel.Budget{})
+	values, cells, err := space.Grid([]int{3, 2}, accel.Budget{})
 	if err != nil || cells.Len() != 6 || math.Abs(values[0][0]-(7+1.0/3)) > 1e-12 || values[1][1] != 50.5 {
 		t.Fatalf("grid of 3×2 cells: coordinates %v, cells %v, %v", values, cells, err)
 	}
 	for k := range 6 {
 		row := make([]float64, 2)
 		cells.X.RowTo(row, k)
-		if want := s.features(nil, []float64{values[0][k%3], values[1][k/3]}); !slices.Equal(row, want) {
+		if want := space.appendFeatures(nil, []float64{values[0][k%3], values[1][k/3]}); !slices.Equal(row, want) {
 			t.Errorf("cell %d: %v, want %v", k, row, want)
 		}
 	}
@@ -139,31 +140,35 @@ func TestSpaceRead(t *testing.T) {
 // TestSpaceRefusals checks that impossible degrees, missing coordinates, formats without columns, unknown columns,
 // damaged projections and invalid grids are errors.
 func TestSpaceRefusals(t *testing.T) {
-	read := func(text string, o ReadOptions) error {
-		_, err := Read(strings.NewReader(text), "a.csv", &o)
+	read := func(text string, options ReadOptions) error {
+		_, err := Read(strings.NewReader(text), "a.csv", &options)
 		return err
 	}
 	space := &Space{Columns: []string{"lon", "lat"}}
-	fails(t, read("lon,lat,y\n512000,48,1\n3,4,5\n", ReadOptions{Space: space}), `"lon" goes from 3 to 512000, and a longitude`)
-	fails(t, read("lon,lat,y\n1,91,1\n3,4,5\n", ReadOptions{Space: space}), "a latitude in degrees from -90 to 90")
-	fails(t, read("lon,lat,y\n1,,1\n3,4,5\n", ReadOptions{Space: space, KeepMissing: true}), "a coordinate is missing")
-	fails(t, read("lon,b,y\n1,9,1\n3,4,5\n", ReadOptions{Space: space}), `no column is named "lat"`)
-	fails(t, read("lon,lat\n1,9\n3,4\n", ReadOptions{Space: space, Target: "lat"}), "is in --target too")
-	fails(t, read("1 1:2 2:3\n0 1:3\n", ReadOptions{Space: space, Format: "libsvm"}), "--space is for csv files")
-	fails(t, read("lon,lat,y\n1,9,1\n3,4,5\n", ReadOptions{Space: &Space{Columns: space.Columns, Projection: "mercator"}}), "is damaged")
-	fails(t, (&Space{}).Set("a,b,c,d"), "want the names")
-	fails(t, (&Space{}).Set("a,,b"), "want the names")
+	wantError(t, read("lon,lat,y\n512000,48,1\n3,4,5\n", ReadOptions{Space: space}),
+		`"lon" goes from 3 to 512000, and a longitude`)
+	wantError(t, read("lon,lat,y\n1,91,1\n3,4,5\n", ReadOptions{Space: space}), "a latitude in degrees from -90 to 90")
+	wantError(t, read("lon,lat,y\n1,,1\n3,4,5\n", ReadOptions{Space: space, KeepMissing: true}),
+		"a coordinate is missing")
+	wantError(t, read("lon,b,y\n1,9,1\n3,4,5\n", ReadOptions{Space: space}), `no column is named "lat"`)
+	wantError(t, read("lon,lat\n1,9\n3,4\n", ReadOptions{Space: space, Target: "lat"}), "is in --target too")
+	wantError(t, read("1 1:2 2:3\n0 1:3\n", ReadOptions{Space: space, Format: "libsvm"}), "--space is for csv files")
+	wantError(t, read("lon,lat,y\n1,9,1\n3,4,5\n", ReadOptions{Space: &Space{Columns: space.Columns,
+		Projection: "mercator"}}), "is damaged")
+	wantError(t, (&Space{}).Set("a,b,c,d"), "want the names")
+	wantError(t, (&Space{}).Set("a,,b"), "want the names")
 	s := &Space{Columns: []string{"x", "y"}, Projection: PlaneProjection, Low: []float64{0, 0}, High: []float64{1, 1}}
 	for want, sizes := range map[string][]int{
 		`a grid of 3 cells for the coordinates "x", "y": want a number from 1 on for each, such as 50x50`: {3},
 		"a grid of 3×0 cells for": {3, 0}, "a grid of 20000×5001 cells: want at most 10⁸": {20000, 5001}} {
 		_, _, err := s.Grid(sizes, accel.Budget{})
-		fails(t, err, want)
+		wantError(t, err, want)
 	}
-	const need = 4000 * 200 * (50 + 16*2)
+	const need = 4000 * 200 * (50 + 16*2) // cellBytes and featureBytes in Grid
 	_, _, err := s.Grid([]int{4000, 200}, accel.Budget{Limit: need + 2e6, Used: 2e6 + 1})
-	fails(t, err, "a grid of 4000×200 cells would take 65.6 MB of memory, and 65.6 MB of 67.6 MB are free: take fewer "+
-		"cells, or allow more by --memory")
+	wantError(t, err,
+		"a grid of 4000×200 cells would take 65.6 MB of memory, and 65.6 MB of 67.6 MB are free: take fewer "+
+			"cells, or allow more by --memory")
 	if _, _, err = s.Grid([]int{4000, 200}, accel.Budget{Limit: need}); err != nil {
 		t.Error(err)
 	}
@@ -187,8 +192,10 @@ func TestSpaceByNumber(t *testing.T) {
 		{"auto", "1,2,0\n9,2,7\n", []float64{0, 2, 7, 2}}, {"no", "1,2,0\n9,2,7\n", []float64{0, 2, 7, 2}},
 		{"auto", "y,b,a\n9,2,7\n", []float64{7, 2}}, {"yes", "0,2,1\n9,2,7\n", []float64{7, 2}},
 	} {
-		o := &ReadOptions{Target: "0", TargetOptional: true, Dim: 2, Columns: d.Columns, Space: d.Space, Header: c.header}
-		if x := must(Read(strings.NewReader(c.text), "new.csv", o)).X.(*points.Dense); !slices.Equal(x.Data, c.want) {
+		options := &ReadOptions{Target: "0", TargetOptional: true, Dim: 2, Columns: d.Columns, Space: d.Space,
+			Header: c.header}
+		if x := must(Read(strings.NewReader(c.text), "new.csv", options)).X.(*points.Dense); !slices.Equal(x.Data,
+			c.want) {
 			t.Errorf("header %s of %q: %v, want %v", c.header, c.text, x.Data, c.want)
 		}
 	}
@@ -206,16 +213,18 @@ func TestSpaceWithoutNames(t *testing.T) {
 	named := readSpace(t, [][]float64{{7, 50}, {8, 51}})
 	_, err := Read(strings.NewReader("7,50\n8,51\n"), "new.csv", &ReadOptions{Target: "y", TargetOptional: true, Dim: 2,
 		Columns: named.Columns, Space: named.Space})
-	fails(t, err, `the coordinates of the model have names, "lon", "Lat", and a file without a header has none: write the names`)
+	wantError(t, err,
+		`the coordinates of the model have names, "lon", "Lat", and a file without a header has none: write the names`)
 
 	s := &Space{Columns: []string{"1", "2"}}
 	numbered := must(Read(strings.NewReader("9,0,1,5\n9,1,0,6\n9,2,4,7\n"), "grid.csv", &ReadOptions{Space: s, Target: "3"}))
-	o := &ReadOptions{Target: "3", TargetOptional: true, Dim: 2, Space: numbered.Space}
-	_, err = Read(strings.NewReader("9,0,1\n9,1,0\n"), "new.csv", o)
-	fails(t, err, "3 columns, and the file of the fit, without a header, had the coordinates in the columns 1, 2 and the "+
-		"target in 3, counted from 0: give all columns as they were there, or the coordinates alone")
-	o.Target = "none"
-	d := must(Read(strings.NewReader("9,0,1\n9,1,0\n"), "new.csv", o))
+	options := &ReadOptions{Target: "3", TargetOptional: true, Dim: 2, Space: numbered.Space}
+	_, err = Read(strings.NewReader("9,0,1\n9,1,0\n"), "new.csv", options)
+	wantError(t, err,
+		"3 columns, and the file of the fit, without a header, had the coordinates in the columns 1, 2 and the "+
+			"target in 3, counted from 0: give all columns as they were there, or the coordinates alone")
+	options.Target = "none"
+	d := must(Read(strings.NewReader("9,0,1\n9,1,0\n"), "new.csv", options))
 	if x := d.X.(*points.Dense).Data; !slices.Equal(x, []float64{0, 1, 1, 0}) {
 		t.Errorf("without a target the coordinates are %v", x)
 	}
@@ -259,7 +268,8 @@ func TestSpacePlaneNote(t *testing.T) {
 }
 
 // TestSpaceGridOfSmallBox checks that the cells of a grid follow its sizes if the coordinates differ little from each
-// other compared with their size, such as times in seconds since 1970. Coordinates that differ by rounding have one cell.
+// other compared with their size, such as times in seconds since 1970. Coordinates that differ by rounding have one
+// cell.
 func TestSpaceGridOfSmallBox(t *testing.T) {
 	for _, c := range []struct {
 		space Space
@@ -309,10 +319,10 @@ func TestSpaceImpossible(t *testing.T) {
 // later. The messages must not propose flags that --space excludes.
 func TestSpaceWords(t *testing.T) {
 	fitted := readSpace(t, [][]float64{{7, 50}, {8, 51}})
-	for _, o := range []ReadOptions{{Space: &Space{Columns: []string{"lon", "Lat"}}},
+	for _, options := range []ReadOptions{{Space: &Space{Columns: []string{"lon", "Lat"}}},
 		{Space: fitted.Space, Columns: fitted.Columns, Dim: 2}} {
 		for _, text := range []string{"E7,50N,1\nW8,51N,1\n", "7,,1\n8,50,1\n", ",,1\n,,1\n", "2024-01-01,4,1\n2024-01-02,5,1\n"} {
-			_, err := Read(strings.NewReader("lon,Lat,y\n"+text), "a.csv", &o)
+			_, err := Read(strings.NewReader("lon,Lat,y\n"+text), "a.csv", &options)
 			if err == nil || strings.Contains(err.Error(), "--") || !strings.Contains(err.Error(), "number") {
 				t.Errorf("%q: %v, want an error about numbers without advice on flags", text, err)
 			}
@@ -324,10 +334,10 @@ func TestSpaceWords(t *testing.T) {
 // projected features, also if the names are in a comment above the rows.
 func TestSpaceNames(t *testing.T) {
 	fitted := readSpace(t, [][]float64{{7, 50}, {8, 51}})
-	o := &ReadOptions{Target: "none", Space: fitted.Space, Columns: fitted.Columns, Dim: 2}
-	_, err := Read(strings.NewReader("e,n\n7,50\n"), "a.csv", o)
-	fails(t, err, `none of the columns "lon", "Lat" of the model is here`)
-	d := must(Read(strings.NewReader("# lon,Lat,a\n8,51,1\n7,50,2\n"), "a.csv", o))
+	options := &ReadOptions{Target: "none", Space: fitted.Space, Columns: fitted.Columns, Dim: 2}
+	_, err := Read(strings.NewReader("e,n\n7,50\n"), "a.csv", options)
+	wantError(t, err, `none of the columns "lon", "Lat" of the model is here`)
+	d := must(Read(strings.NewReader("# lon,Lat,a\n8,51,1\n7,50,2\n"), "a.csv", options))
 	if x := d.X.(*points.Dense).Data; !slices.Equal(x[:2], fitted.X.(*points.Dense).Data[2:]) {
 		t.Errorf("%v of %v", x, fitted.X)
 	}
@@ -336,12 +346,12 @@ func TestSpaceNames(t *testing.T) {
 // TestSpaceGridIsRead checks that the cells of a map, written to a file and read again, are the same points, also
 // across the 180th meridian.
 func TestSpaceGridIsRead(t *testing.T) {
-	for want, rows := range map[float64][][]float64{175: {{175, -20}, {-173, -12}}, 173: {{173, -20}, {-175, -12}},
+	for wantFirst, rows := range map[float64][][]float64{175: {{175, -20}, {-173, -12}}, 173: {{173, -20}, {-175, -12}},
 		-190: {{170, -20}, {-100, 3}, {-60, 3}, {10, -12}}, -124: {{-124, 40}, {-120, 45}}} {
 		d := readSpace(t, rows)
 		values, cells, err := d.Space.Grid([]int{6, 2}, accel.Budget{})
 		step := values[0][1] - values[0][0]
-		if err != nil || math.Abs(values[0][0]-step/2-want) > 1e-9 {
+		if err != nil || math.Abs(values[0][0]-step/2-wantFirst) > 1e-9 {
 			t.Errorf("%v: longitudes from %v, %v", rows, values[0], err)
 		}
 		text := "lon,Lat\n"
@@ -404,11 +414,11 @@ func TestSpaceSourceColumns(t *testing.T) {
 		"[{u 0 1 <nil>} {v 1 1 <nil>}]":               {"u,v,y\n0,0,3\n150,60,4\n", "", []string{"u", "v"}},
 		"[{column 2 0 1 <nil>} {column 0 1 1 <nil>}]": {"1,7,50,3\n2,8,51,4\n", "no", []string{"2", "0"}},
 	} {
-		o := &ReadOptions{Target: "y", Header: c.header, Space: &Space{Columns: c.columns}}
+		options := &ReadOptions{Target: "y", Header: c.header, Space: &Space{Columns: c.columns}}
 		if c.header == "no" {
-			o.Target = "3"
+			options.Target = "3"
 		}
-		d := must(Read(strings.NewReader(c.text), "wells.csv", o))
+		d := must(Read(strings.NewReader(c.text), "wells.csv", options))
 		if got := fmt.Sprint(d.SourceColumns()); got != want {
 			t.Errorf("%v: %s, want %s", c.columns, got, want)
 		}

@@ -31,16 +31,16 @@ func (d *Dataset) HoldoutRows(share float64, seed uint64) (trainRows, testRows [
 		return nil, nil, fmt.Errorf("a holdout of %g of the rows: want a number between 0 and 1, such as 0.2", share)
 	}
 	groupOf := d.Grouping(nil).FirstRow
-	size, heldOut := groupSizes(groupOf), make([]bool, n)  // of each group, at its first row
-	remaining := max(1, int(math.Round(share*float64(n)))) // rows still to be held out
+	groupSize, isHeldOut := groupSizes(groupOf), make([]bool, n) // of each group, at its first row
+	remaining := max(1, int(math.Round(share*float64(n))))       // rows still to be held out
 	order := shuffledGroups(groupOf, rng.New(seed).Sub("holdout", 0))
 	for _, first := range order {
 		if remaining > 0 {
-			heldOut[first], remaining = true, remaining-size[first]
+			isHeldOut[first], remaining = true, remaining-groupSize[first]
 		}
 	}
 	for i, first := range groupOf {
-		if heldOut[first] {
+		if isHeldOut[first] {
 			testRows = append(testRows, i)
 		} else {
 			trainRows = append(trainRows, i)

@@ -26,10 +26,10 @@ type bumps struct {
 }
 
 // newBumps draws the centers and the weights of a function on R^d.
-func newBumps(d int, s rng.Stream) bumps {
-	b := bumps{centers: uniformPoints(bumpCount, d, s.Sub("centres")), weights: make([]float64, bumpCount),
+func newBumps(d int, random rng.Stream) bumps {
+	b := bumps{centers: uniformPoints(bumpCount, d, random.Sub("centres")), weights: make([]float64, bumpCount),
 		halfInverse: 2 / float64(d)}
-	s.Sub("weights").Normals(b.weights, 0)
+	random.Sub("weights").Normals(b.weights, 0)
 	return b
 }
 
@@ -47,10 +47,10 @@ func (b bumps) value(x []float64) float64 {
 }
 
 // uniformPoints returns n points uniform in [−1, 1]^d. The first points do not depend on n.
-func uniformPoints(n, d int, s rng.Stream) *points.Dense {
+func uniformPoints(n, d int, random rng.Stream) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	for i := range x.Data {
-		x.Data[i] = 2*s.Float64(uint64(i)) - 1
+		x.Data[i] = 2*random.Float64(uint64(i)) - 1
 	}
 	return x
 }
@@ -62,16 +62,16 @@ func uniformPoints(n, d int, s rng.Stream) *points.Dense {
 // where g is a sum of 20 Gaussian bumps drawn from the seed. No method can have a smaller expected RMSE than noise;
 // BestError is the RMSE of g on these points. The first points do not depend on n.
 func SyntheticRegression(n, d int, noise float64, seed uint64) *Dataset {
-	s := rng.New(seed).Sub("synthetic regression")
-	g, eps := newBumps(d, s), s.Sub("noise")
-	x := uniformPoints(n, d, s.Sub("points"))
+	random := rng.New(seed).Sub("synthetic regression")
+	g, eps := newBumps(d, random), random.Sub("noise")
+	x := uniformPoints(n, d, random.Sub("points"))
 	out := &Dataset{
 		Name: "synthetic-regression", X: x, Target: make([]float64, n), bestErrors: make([]float64, n),
 		Source: fmt.Sprintf("generated: %d bumps in [-1, 1]^%d, noise %g, seed %d", bumpCount, d, noise, seed),
 	}
 	for i := range out.Target {
-		e := noise * eps.Normal(uint64(i))
-		out.Target[i], out.bestErrors[i] = g.value(x.Row(i))+e, e*e
+		noiseValue := noise * eps.Normal(uint64(i))
+		out.Target[i], out.bestErrors[i] = g.value(x.Row(i))+noiseValue, noiseValue*noiseValue
 	}
 	return out
 }
@@ -81,29 +81,30 @@ func SyntheticRegression(n, d int, noise float64, seed uint64) *Dataset {
 // the other labels instead. No method can have a smaller expected error rate than noise; BestError is the error rate of
 // argmax_j g_j on these points. The first points do not depend on n.
 func SyntheticClasses(n, d, k int, noise float64, seed uint64) *Dataset {
-	s := rng.New(seed).Sub("synthetic classes")
+	random := rng.New(seed).Sub("synthetic classes")
 	out := &Dataset{
-		Name: "synthetic-classes", Task: Classification, X: uniformPoints(n, d, s.Sub("points")), Class: make([]int, n),
+		Name: "synthetic-classes", Task: Classification, X: uniformPoints(n, d, random.Sub("points")),
+		Class:      make([]int, n),
 		bestErrors: make([]float64, n),
 		Source: fmt.Sprintf("generated: %d classes in [-1, 1]^%d, %g of the labels wrong, seed %d", k, d, noise,
 			seed),
 	}
 	g := make([]bumps, k)
 	for j := range g {
-		g[j] = newBumps(d, s.Sub("class", uint64(j)))
+		g[j] = newBumps(d, random.Sub("class", uint64(j)))
 		out.Labels = append(out.Labels, strconv.Itoa(j))
 	}
 	row := make([]float64, d)
-	flip, otherClass := s.Sub("flip"), s.Sub("other")
+	flipped, otherClass := random.Sub("flip"), random.Sub("other")
 	for i := range out.Class {
 		out.X.RowTo(row, i)
-		best := math.Inf(-1)
+		largest := math.Inf(-1)
 		for j := range g {
-			if v := g[j].value(row); v > best {
-				best, out.Class[i] = v, j
+			if value := g[j].value(row); value > largest {
+				largest, out.Class[i] = value, j
 			}
 		}
-		if flip.Float64(uint64(i)) < noise {
+		if flipped.Float64(uint64(i)) < noise {
 			out.Class[i] = (out.Class[i] + 1 + otherClass.IntN(uint64(i), k-1)) % k
 			out.bestErrors[i] = 1
 		}
@@ -124,8 +125,8 @@ func (d *Dataset) BestError() float64 {
 	return mean
 }
 
-// digitSide is the height and width of a picture of a synthetic digit in pixels, and penSide that of the square in its
-// middle that contains the digit; both are as in MNIST.
+// digitSide is the height and width in pixels of a picture of a synthetic digit. penSide is the height and width of the
+// square in the middle of the picture that contains the digit. Both are as in MNIST.
 const (
 	digitSide = 28
 	penSide   = 20
@@ -133,11 +134,11 @@ const (
 
 // digitDeformation is the deformation of synthetic digits. It is strong enough that they cannot be classified without
 // error, but they remain legible.
-var digitDeformation = deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
+var digitDeformation = deformation{Shift: 1.5, Rotation: 12, Alpha: 36, Sigma: 4}
 
-// pen has the strokes of the ten digits in a square of side penSide. A stroke is a sequence of points, connected by
-// straight lines; each point is its coordinates x and y, with y downwards.
-var pen = parsePen(`
+// digitStrokes has the strokes of the ten digits in a square of side penSide. A stroke is a sequence of points,
+// connected by straight lines; each point is given by its coordinates x and y, with y downwards.
+var digitStrokes = parseStrokes(`
 10 1 5 3 3 10 5 17 10 19 15 17 17 10 15 3 10 1
 6 5 11 1 11 19
 4 5 6 2 10 1 15 3 15 7 11 12 4 19 17 19
@@ -149,8 +150,9 @@ var pen = parsePen(`
 10 1 6 3 6 7 10 9 14 7 14 3 10 1; 10 9 5 12 5 17 10 19 15 17 15 12 10 9
 15 7 12 9 8 9 5 6 7 2 11 1 15 3 15 7 15 12 12 19`)
 
-// parsePen parses one line for each digit, with strokes separated by semicolons.
-func parsePen(text string) (digits [][][]float64) {
+// parseStrokes parses one line for each digit, with strokes separated by semicolons. digits[k][l] has the coordinates
+// of stroke l of digit k.
+func parseStrokes(text string) (digits [][][]float64) {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		var strokes [][]float64
 		for stroke := range strings.SplitSeq(line, ";") {
@@ -169,16 +171,16 @@ func parsePen(text string) (digits [][][]float64) {
 // drawDigit sets dst to a digit drawn with a pen of the given radius in pixels. The value is 255 in the strokes and
 // falls to 0 over one pixel.
 func drawDigit(dst []float32, digit int, radius float64) {
-	const corner = (digitSide - penSide) / 2
+	const margin = (digitSide - penSide) / 2
 	for y := range digitSide {
 		for x := range digitSide {
-			smallest := math.Inf(1) // squared distance from a stroke
-			for _, stroke := range pen[digit] {
+			squaredDist := math.Inf(1) // squared distance from a stroke
+			for _, stroke := range digitStrokes[digit] {
 				for k := 0; k+2 < len(stroke); k += 2 {
-					smallest = min(smallest, squaredDistance(float64(x)-corner, float64(y)-corner, stroke[k:k+4]))
+					squaredDist = min(squaredDist, squaredDistance(float64(x)-margin, float64(y)-margin, stroke[k:k+4]))
 				}
 			}
-			dst[y*digitSide+x] = float32(math.Round(255 * min(1, max(0, radius+0.5-math.Sqrt(smallest)))))
+			dst[y*digitSide+x] = float32(math.Round(255 * min(1, max(0, radius+0.5-math.Sqrt(squaredDist)))))
 		}
 	}
 }
@@ -188,7 +190,7 @@ func drawDigit(dst []float32, digit int, radius float64) {
 func squaredDistance(x, y float64, ends []float64) float64 {
 	x, y = x-ends[0], y-ends[1]
 	dx, dy := ends[2]-ends[0], ends[3]-ends[1]
-	t := (x*dx + y*dy) / (dx*dx + dy*dy)
+	t := (x*dx + y*dy) / (dx*dx + dy*dy) // position of the nearest point, from 0 to 1 along the segment
 	t = min(1, max(0, t))
 	ex, ey := x-t*dx, y-t*dy
 	return ex*ex + ey*ey
@@ -198,19 +200,19 @@ func squaredDistance(x, y float64, ends []float64) float64 {
 // Each is a random digit, drawn with a pen of radius uniform in (0.8, 2) pixels, and shifted, rotated and distorted
 // (deformation). Row i is a function of the seed and i only.
 func SyntheticDigits(n int, seed uint64) *Dataset {
-	s := rng.New(seed).Sub("synthetic digits")
+	random := rng.New(seed).Sub("synthetic digits")
 	x := points.NewDense32(n, digitSide*digitSide, nil)
 	out := &Dataset{
 		Name: "synthetic-digits", Task: Classification, X: x, Class: make([]int, n),
 		Source: fmt.Sprintf("generated: drawn digits, %v, seed %d", digitDeformation, seed),
 	}
-	for d := range pen {
+	for d := range digitStrokes {
 		out.Labels = append(out.Labels, strconv.Itoa(d))
 	}
-	digit, radius := s.Sub("digit"), s.Sub("pen")
-	// The context never ends, so there is no error.
-	digitDeformation.deformRows(context.Background(), x, 0, s, func(i int, picture []float32) {
-		out.Class[i] = digit.IntN(uint64(i), len(pen))
+	digit, radius := random.Sub("digit"), random.Sub("pen")
+	// deformRows returns an error only if its context ends, and this one does not.
+	digitDeformation.deformRows(context.Background(), x, 0, random, func(i int, picture []float32) {
+		out.Class[i] = digit.IntN(uint64(i), len(digitStrokes))
 		drawDigit(picture, out.Class[i], 0.8+1.2*radius.Float64(uint64(i)))
 	})
 	return out

@@ -27,7 +27,7 @@ type Column struct {
 	Unreadable string
 }
 
-// Cells are the cells of one row of a table.
+// Cells are the cells of one row of a table. A Format implements it for its rows and passes them to Table.Add.
 type Cells interface {
 	// Text returns the text of column j, trimmed; "" for a missing cell.
 	Text(j int) string
@@ -38,9 +38,9 @@ type Cells interface {
 
 // Table builds a data set from the rows that a Format adds, according to the options for columns.
 type Table struct {
-	s      *Source
-	o      *ReadOptions
-	report *ReadReport
+	source  *Source
+	options *ReadOptions
+	report  *ReadReport
 
 	hasRowNames    bool          // the first column has row names, and the header does not name it
 	nextRows       [][]string    // rows after the first one, by which the header is recognized
@@ -55,7 +55,7 @@ type Table struct {
 	hasCoders      bool          // some column has a coder
 
 	numbers     chunkedSlice[float64] // features and codes of the rows added so far
-	data        []float64             // the same as one slice, after the last row
+	data        []float64             // the elements of numbers as one slice, set after the last row
 	rowNumbers  []float64             // features and codes of the current row
 	copiedCells [][]string            // copied columns, each as its name followed by its cells
 	weights     []float64
@@ -67,19 +67,19 @@ type Table struct {
 	isArray     bool // the features are in an array already, and are checked but not copied
 }
 
-// tableColumn is what is known of a column of a table: its use, and what its cells are.
+// tableColumn describes the use of a column of a table, and its cells.
 type tableColumn struct {
 	role        string        // flag that names the column, or "feature" if a model does; "" for neither
 	coder       *columnCoder  // coder of words or dates; nil for numbers
 	hashes      *columnHashes // hashes of the cells of a dropped column that are compared; nil if they are not
-	faults      *columnFaults // cells that are no plain numbers; nil if there are none
+	faults      *columnFaults // cells that are not plain numbers; nil if there are none
 	booleanLine int           // line of the first true or false in a column of numbers; 0 for none
 }
 
 // Table returns a table with the columns that the file declares.
-func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
-	t := s.newTable(o)
-	t.o.Header = "yes"
+func (s *Source) Table(columns []Column, options *ReadOptions) (*Table, error) {
+	t := s.newTable(options)
+	t.options.Header = "yes"
 	var names []string
 	for _, column := range columns {
 		names = append(names, column.Name)
@@ -104,7 +104,7 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 		}
 	}
 	if dropped != nil {
-		fault.Reason += " are in " + listed(unreadable)
+		fault.Reason += " are in " + joinLimited(unreadable)
 		fault.addFlag("--drop", dropped)
 		return nil, fault
 	}
@@ -117,23 +117,24 @@ func (s *Source) Table(columns []Column, o *ReadOptions) (*Table, error) {
 
 // dropIndex drops the columns that are an index, unless an option names them.
 func (t *Table) dropIndex(columns []Column) {
-	namedColumns := slices.Concat([]string{t.o.Target, t.o.Weights}, t.o.MoreTargets, t.o.Columns)
-	for _, k := range t.o.ColumnCodings {
-		namedColumns = append(namedColumns, k.Column)
+	namedColumns := slices.Concat([]string{t.options.Target, t.options.Weights}, t.options.MoreTargets,
+		t.options.Columns)
+	for _, coding := range t.options.ColumnCodings {
+		namedColumns = append(namedColumns, coding.Column)
 	}
-	var index []string
+	var indexNames []string
 	for j, column := range columns {
 		name := column.Name
 		if !column.IsIndex || slices.Contains(namedColumns, name) {
 			continue
 		}
-		if index = append(index, name); isIndex(name) {
+		if indexNames = append(indexNames, name); isIndex(name) {
 			name = strconv.Itoa(j)
 		}
-		t.o.Drop = append(slices.Clip(t.o.Drop), name)
+		t.options.Drop = append(slices.Clip(t.options.Drop), name)
 	}
-	if index != nil {
-		t.report.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(index))
+	if indexNames != nil {
+		t.report.note("index of the data frame: %s (reset_index() in pandas makes it a feature)", nameList(indexNames))
 	}
 }
 
@@ -156,25 +157,25 @@ func (t *Table) ExcludeFromComparison(j int) {
 }
 
 // newTable returns a table whose columns are not known yet.
-func (s *Source) newTable(o *ReadOptions) *Table {
-	options := *o
-	for _, k := range o.ColumnCodings { // Dim counts the features of a column; here it becomes the number of columns
-		if options.Dim > 0 && (k.Values != nil || k.Dates != nil) {
-			options.Dim -= len(k.suffixes()) - 1
+func (s *Source) newTable(options *ReadOptions) *Table {
+	tableOptions := *options
+	for _, coding := range options.ColumnCodings { // Dim counts the features; here it becomes the number of columns
+		if tableOptions.Dim > 0 && (coding.Values != nil || coding.Dates != nil) {
+			tableOptions.Dim -= len(coding.suffixes()) - 1
 		}
 	}
-	if s := o.Space; s != nil && s.Projection != "" {
-		options.Dim = len(s.Columns)
-		if options.Columns != nil { // the coordinates stand for their features
-			options.Columns = s.Columns
+	if space := options.Space; space != nil && space.Projection != "" {
+		tableOptions.Dim = len(space.Columns)
+		if tableOptions.Columns != nil { // the coordinates replace their features
+			tableOptions.Columns = space.Columns
 		}
 	}
-	return &Table{s: s, o: &options, report: s.report}
+	return &Table{source: s, options: &tableOptions, report: s.report}
 }
 
 // Dataset returns the data set of the rows that were added.
 func (t *Table) Dataset() (*Dataset, error) {
-	s := t.s
+	s := t.source
 	if t.rows == 0 {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
@@ -192,16 +193,16 @@ func (t *Table) Dataset() (*Dataset, error) {
 	}
 	if t.group >= 0 {
 		t.report.note("groups in %s", t.columnName(t.group))
-		d.Groups = firstOf(t.groups)
+		d.Groups = firstEqualIndex(t.groups)
 	}
 	for _, column := range t.columns {
-		if h := column.hashes; h != nil && h.notCounter {
+		if h := column.hashes; h != nil && h.isNotCounter {
 			d.unusedHashes = append(d.unusedHashes, h.values)
 		}
 	}
 	if len(t.moreTargets) > 0 {
-		t.report.note("further targets %s", nameList(t.o.MoreTargets))
-		d.MoreTargets, d.TargetNames = t.moreAnswers, append([]string{t.o.Target}, t.o.MoreTargets...)
+		t.report.note("further targets %s", nameList(t.options.MoreTargets))
+		d.MoreTargets, d.TargetNames = t.moreAnswers, append([]string{t.options.Target}, t.options.MoreTargets...)
 	}
 	if err := t.encodeColumns(d); err != nil || t.target < 0 {
 		return d, err
@@ -209,16 +210,16 @@ func (t *Table) Dataset() (*Dataset, error) {
 	if t.report.Target = strconv.Itoa(t.target); t.header != nil {
 		t.report.Target = t.header[t.target]
 	}
-	return d, s.setAnswers(d, &t.answers, t.o, t.moreErr)
+	return d, s.setAnswers(d, &t.answers, t.options, t.moreErr)
 }
 
 // setAnswers sets the answers of d. If they are optional, err or an error in the answers removes them, and the reason
 // is recorded.
-func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) error {
-	err = cmp.Or(err, d.setAnswers(s, a, o.Task))
-	if pe, ok := errors.AsType[*ParseError](err); ok && o.TargetOptional {
+func (s *Source) setAnswers(d *Dataset, a *answers, options *ReadOptions, err error) error {
+	err = cmp.Or(err, d.setAnswers(s, a, options.Task))
+	if parseErr, ok := errors.AsType[*ParseError](err); ok && options.TargetOptional {
 		d.Target, d.Class, d.Labels, d.MoreTargets, d.TargetNames = nil, nil, nil, nil, nil
-		s.report.NoAnswersReason = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
+		s.report.NoAnswersReason = fmt.Sprintf("line %d, %s", parseErr.Line, parseErr.Reason)
 		return nil
 	}
 	return err
@@ -226,11 +227,11 @@ func (s *Source) setAnswers(d *Dataset, a *answers, o *ReadOptions, err error) e
 
 // Add adds a row; line is its place in errors. It returns io.EOF if no more rows are wanted.
 func (t *Table) Add(r Cells, line int) error {
-	if t.rows >= t.o.MaxRows {
+	if t.rows >= t.options.MaxRows {
 		return io.EOF
 	}
-	if t.rows%1024 == 0 && t.s.ctx.Err() != nil {
-		return t.s.ctx.Err()
+	if t.rows%1024 == 0 && t.source.ctx.Err() != nil {
+		return t.source.ctx.Err()
 	}
 	newNumbers := len(t.featureColumns)
 	for j := range t.columns {
@@ -240,15 +241,15 @@ func (t *Table) Add(r Cells, line int) error {
 		}
 	}
 	if !t.isArray {
-		if err := t.s.reserve(float64Growth*newNumbers, t.rows); err != nil {
+		if err := t.source.reserve(float64Growth*newNumbers, t.rows); err != nil {
 			return err
 		}
 	}
 
 	t.rows++
 	for k, j := range t.copiedColumns {
-		text := strings.Clone(safe.Cell(t.s.decodeText(r.Text(j))))
-		if err := t.s.reserve(len(text)+textGrowth, t.rows); err != nil {
+		text := strings.Clone(safe.Cell(t.source.decodeText(r.Text(j))))
+		if err := t.source.reserve(len(text)+textGrowth, t.rows); err != nil {
 			return err
 		}
 		t.copiedCells[k] = append(t.copiedCells[k], text)
@@ -265,18 +266,18 @@ func (t *Table) Add(r Cells, line int) error {
 // addWeightAndGroup appends the weight and the group of a row, if the table has them.
 func (t *Table) addWeightAndGroup(r Cells, line int) error {
 	if t.weight >= 0 {
-		w, err := parseFinite(r.Text(t.weight))
-		if err == nil && w <= 0 {
-			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", w)
+		weight, err := parseFinite(r.Text(t.weight))
+		if err == nil && weight <= 0 {
+			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", weight)
 		}
 		if err != nil {
 			return t.cellFault(line, t.weight, err)
 		}
-		t.weights = append(t.weights, w)
+		t.weights = append(t.weights, weight)
 	}
 	if t.group >= 0 {
-		text := t.s.decodeText(r.Text(t.group))
-		if isMissing(text) && t.o.TestPart { // a group of its own, as in a file without groups
+		text := t.source.decodeText(r.Text(t.group))
+		if isMissing(text) && t.options.TestPart { // a group of its own, as in a file without groups
 			text = fmt.Sprintf("\x00%d", t.rows)
 		} else if isMissing(text) {
 			return t.cellFault(line, t.group, fmt.Errorf("%s is no group; fill in or remove missing values",
@@ -296,19 +297,19 @@ func (t *Table) addAnswers(r Cells, line int) error {
 		}
 		if err != nil {
 			err = t.cellFault(line, j, err)
-			if !t.o.TargetOptional {
+			if !t.options.TargetOptional {
 				return err
 			}
 			v, t.moreErr = math.NaN(), cmp.Or(t.moreErr, err)
 		}
 		t.moreAnswers[k] = append(t.moreAnswers[k], v)
 	}
-	answer := t.s.decodeText(r.Text(t.target))
-	if !t.o.TargetOptional && (answer == "" || t.o.Task == "regression" && isMissing(answer)) {
+	answer := t.source.decodeText(r.Text(t.target))
+	if !t.options.TargetOptional && (answer == "" || t.options.Task == "regression" && isMissing(answer)) {
 		_, err := parseFinite(answer)
-		t.faultsOf(t.target).addMissing(t.s.Fault(line, 0, "target: %v", err))
+		t.faultsOf(t.target).addMissing(t.source.Fault(line, 0, "target: %v", err))
 	}
-	return t.answers.addRow(t.s, answer, line)
+	return t.answers.addRow(t.source, answer, line)
 }
 
 // addFeatures appends the features of a row to t.numbers, with codes for words and dates. If the features are in an
@@ -326,9 +327,9 @@ func (t *Table) addFeatures(r Cells, line int) error {
 	for i, j := range t.featureColumns {
 		var v float64
 		var err error
-		switch w := t.columns[j].coder; {
-		case w != nil:
-			v, err = t.encodeCell(w, line, j, t.s.decodeText(r.Text(j)))
+		switch coder := t.columns[j].coder; {
+		case coder != nil:
+			v, err = t.encodeCell(coder, line, j, t.source.decodeText(r.Text(j)))
 		case parsed != nil:
 			v = parsed[i]
 		default:
@@ -346,20 +347,21 @@ func (t *Table) addFeatures(r Cells, line int) error {
 }
 
 // encodeCell returns the code of a cell of words or dates, NaN for a missing date.
-func (t *Table) encodeCell(w *columnCoder, line, j int, text string) (float64, error) {
-	if w.dates != nil && isMissing(text) {
+func (t *Table) encodeCell(coder *columnCoder, line, j int, text string) (float64, error) {
+	if coder.dates != nil && isMissing(text) {
 		t.recordMissing(line, j, text)
 		return math.NaN(), nil
 	}
-	v, err := w.encode(text)
+	v, err := coder.encode(text)
 	if err != nil {
 		return 0, t.cellFault(line, j, err)
 	}
 	return v, nil
 }
 
-// readNumber returns the number in column j of a row. A cell that is not the text of a finite number is recorded: it is
-// that of an amount or a boolean, else NaN. readNumber returns an error if no flag of the command can repair the cell.
+// readNumber returns the number in column j of a row. A cell that is not the text of a finite number is recorded; its
+// number is the value of the amount or boolean that it has, else NaN. readNumber returns an error if no flag of the
+// command can repair the cell.
 func (t *Table) readNumber(r Cells, line, j int) (float64, error) {
 	v, ok := r.Number(j)
 	var err error
@@ -418,14 +420,14 @@ func (t *Table) checkBooleans() error {
 		}
 	}
 	if names != nil {
-		t.report.note("true and false are read as 1 and 0 in %s", listed(names))
+		t.report.note("true and false are read as 1 and 0 in %s", joinLimited(names))
 	}
 	return nil
 }
 
 // findCopied finds the columns whose text is copied (ReadOptions.Keep).
 func (t *Table) findCopied(firstRow []string) error {
-	for _, column := range t.o.Keep {
+	for _, column := range t.options.Keep {
 		j, _, err := findColumn(firstRow, column)
 		if err != nil {
 			return fmt.Errorf("keep: %w", err)
@@ -441,7 +443,7 @@ func (t *Table) findCopied(firstRow []string) error {
 
 // cellFault returns the error err at cell j of a line, with the name of the column if there is a header.
 func (t *Table) cellFault(line, j int, err error) *ParseError {
-	fault := t.s.Fault(line, j+1, "%v", err)
+	fault := t.source.Fault(line, j+1, "%v", err)
 	if t.header != nil {
 		fault.Reason = quoteIfLong(t.header[j]) + ": " + fault.Reason
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// lines returns the rows f(0), …, f(n−1), each followed by a line break.
-func lines(n int, f func(i int) string) string {
-	var b strings.Builder
+// joinLines returns the rows line(0), …, line(n−1), each followed by a line break.
+func joinLines(n int, line func(i int) string) string {
+	var text strings.Builder
 	for i := range n {
-		b.WriteString(f(i) + "\n")
+		text.WriteString(line(i) + "\n")
 	}
-	return b.String()
+	return text.String()
 }
 
 // TestMissingCells checks that one error counts the missing cells of the whole file by column.
 func TestMissingCells(t *testing.T) {
-	file := "id,age,\"pri\nce\",y\n" + lines(30, func(i int) string {
+	file := "id,age,\"pri\nce\",y\n" + joinLines(30, func(i int) string {
 		age, price, y := "3", "4", "5.5"
 		if i%3 == 1 {
 			age = []string{"", "NA", "nan"}[i/3%3]
@@ -41,45 +41,45 @@ func TestMissingCells(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
-	fails(t, errOf(Read(strings.NewReader("1,2,2.5\n1,,\n1,,3.5\n"), "file", nil)),
+	wantError(t, errorFrom(Read(strings.NewReader("1,2,2.5\n1,,\n1,,3.5\n"), "file", nil)),
 		"in 3 rows 3 cells are missing: column 2 2, the target 1; rows without a target have to be removed")
 	wide := strings.Repeat("x,", 30) + "y\n" + strings.Repeat("1,", 30) + "2.5\n" + strings.Repeat(",", 30) + "2.5\n"
-	fails(t, errOf(Read(strings.NewReader(wide), "file", nil)), "and 10 more")
+	wantError(t, errorFrom(Read(strings.NewReader(wide), "file", nil)), "and 10 more")
 	if d, err := Read(strings.NewReader("a,b,y\n1,,2.5\n1,,3.5\n"), "file",
 		&ReadOptions{Drop: []string{"b"}}); err != nil || d.Dim() != 1 {
 		t.Errorf("dropped: %v", err)
 	}
 }
 
-// TestErrorsPrint checks that an error is one line of bounded length without control characters, whatever the file
-// contains.
-func TestErrorsPrint(t *testing.T) {
-	const evil = "\x1b[2J\x07\u202egnp\x9b\r"
+// TestErrorsArePrintable checks that an error is one line of bounded length without control characters, whatever the
+// file contains.
+func TestErrorsArePrintable(t *testing.T) {
+	const controlCharacters = "\x1b[2J\x07\u202egnp\x9b\r"
 	long := strings.Repeat("x", 1<<20)
 	for _, c := range []struct {
-		file string
-		o    ReadOptions
+		file    string
+		options ReadOptions
 	}{
-		{"\"" + evil + "\n\",y\nx,1\n", ReadOptions{}},
-		{"\"" + evil + "\n\",y\n,1\n", ReadOptions{}},
-		{"\"" + evil + "\n\",y\n,1\n,2\n", ReadOptions{}},
-		{"\"" + evil + "\n\",y\n1,2\n", ReadOptions{Target: evil + "x"}},
-		{"\"" + evil + "\n\",y\n1,2\n", ReadOptions{Drop: []string{evil + "x"}}},
-		{"1,2\n" + evil + ",2\n", ReadOptions{}},
-		{"1,2\n3," + evil + "\n", ReadOptions{Task: "regression"}},
-		{"1,2.5\n3," + evil + "\n", ReadOptions{}},
+		{"\"" + controlCharacters + "\n\",y\nx,1\n", ReadOptions{}},
+		{"\"" + controlCharacters + "\n\",y\n,1\n", ReadOptions{}},
+		{"\"" + controlCharacters + "\n\",y\n,1\n,2\n", ReadOptions{}},
+		{"\"" + controlCharacters + "\n\",y\n1,2\n", ReadOptions{Target: controlCharacters + "x"}},
+		{"\"" + controlCharacters + "\n\",y\n1,2\n", ReadOptions{Drop: []string{controlCharacters + "x"}}},
+		{"1,2\n" + controlCharacters + ",2\n", ReadOptions{}},
+		{"1,2\n3," + controlCharacters + "\n", ReadOptions{Task: "regression"}},
+		{"1,2.5\n3," + controlCharacters + "\n", ReadOptions{}},
 		{"1,2.5\n" + long + ",2\n", ReadOptions{}},
 		{long + ",y\nx,2\n", ReadOptions{}},
 		{long + ",y\n1,2\n", ReadOptions{Target: long + "y"}},
 		{"1,2\n1," + long + "\n", ReadOptions{Task: "regression"}},
-		{"1 1:2\n1 " + evil + ":2\n", ReadOptions{}},
-		{"1 1:2\n1 2:" + evil + "\n", ReadOptions{}},
-		{"1 1:2\n1 " + evil + "\n", ReadOptions{}},
+		{"1 1:2\n1 " + controlCharacters + ":2\n", ReadOptions{}},
+		{"1 1:2\n1 2:" + controlCharacters + "\n", ReadOptions{}},
+		{"1 1:2\n1 " + controlCharacters + "\n", ReadOptions{}},
 		{"1 1:2\n1 " + long + "\n", ReadOptions{}},
-		{"1 1:2\n", ReadOptions{Target: evil}},
-		{"1 5:2\n", ReadOptions{Dim: 3, DimSource: evil}},
+		{"1 1:2\n", ReadOptions{Target: controlCharacters}},
+		{"1 5:2\n", ReadOptions{Dim: 3, DimSource: controlCharacters}},
 	} {
-		_, err := Read(strings.NewReader(c.file), "a\x1b[31m\nfile", &c.o)
+		_, err := Read(strings.NewReader(c.file), "a\x1b[31m\nfile", &c.options)
 		if err == nil {
 			t.Errorf("%.40q is read", c.file)
 		} else if s := err.Error(); strings.ContainsAny(s, "\x1b\x07\u202e\x9b\r\n") || len(s) > 2000 {
@@ -88,30 +88,31 @@ func TestErrorsPrint(t *testing.T) {
 	}
 }
 
-// repeated is a reader of n bytes, which are the head followed by the text again and again.
-type repeated struct {
-	head, text string
-	n, at      int
+// repeatingReader is a reader of n bytes, which are the head followed by the text again and again.
+type repeatingReader struct {
+	head, text  string
+	n, position int
 }
 
-func (r *repeated) Read(p []byte) (int, error) {
-	if r.at >= r.n {
+// Read implements io.Reader.
+func (r *repeatingReader) Read(p []byte) (int, error) {
+	if r.position >= r.n {
 		return 0, io.EOF
 	}
 	k := 0
-	for ; k < len(p) && r.at < r.n; k, r.at = k+1, r.at+1 {
-		if r.at < len(r.head) {
-			p[k] = r.head[r.at]
+	for ; k < len(p) && r.position < r.n; k, r.position = k+1, r.position+1 {
+		if r.position < len(r.head) {
+			p[k] = r.head[r.position]
 		} else {
-			p[k] = r.text[(r.at-len(r.head))%len(r.text)]
+			p[k] = r.text[(r.position-len(r.head))%len(r.text)]
 		}
 	}
 	return k, nil
 }
 
-// TestBombs checks that a file that needs more memory than is allowed ends with an error of one line and without much
-// more memory than that, for every format.
-func TestBombs(t *testing.T) {
+// TestMemoryLimit checks that a file that needs more memory than is allowed ends with an error of one line and without
+// much more memory than that, for every format.
+func TestMemoryLimit(t *testing.T) {
 	const limit, size = 8 << 20, 64 << 20
 	images := "\x00\x00\x08\x03\x01\x00\x00\x00\x00\x00\x00\x1c\x00\x00\x00\x1c" // 2^24 of 28×28
 	for _, c := range []struct {
@@ -139,7 +140,7 @@ func TestBombs(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			_, err := Read(&repeated{head: c.head, text: c.text, n: size}, "bomb",
+			_, err := Read(&repeatingReader{head: c.head, text: c.text, n: size}, "bomb",
 				&ReadOptions{Format: c.format, Target: target, Memory: limit})
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -154,16 +155,18 @@ func TestBombs(t *testing.T) {
 	}
 	// The limit also applies while a file is unpacked.
 	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	io.Copy(z, &repeated{text: "0,0\n", n: size})
-	z.Close()
-	fails(t, errOf(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})), "8.39 MB of 8.39 MB are free: read fewer rows by --n")
+	w := gzip.NewWriter(&packed)
+	io.Copy(w, &repeatingReader{text: "0,0\n", n: size})
+	w.Close()
+	wantError(t, errorFrom(Read(&packed, "bomb.gz", &ReadOptions{Memory: limit})),
+		"8.39 MB of 8.39 MB are free: read fewer rows by --n")
 	// The limit also includes the memory that is needed after the rows are read.
-	fails(t, errOf(Read(strings.NewReader(strings.Repeat("1,2\n", 200000)), "rows", &ReadOptions{Memory: limit})),
+	wantError(t, errorFrom(Read(strings.NewReader(strings.Repeat("1,2\n", 200000)), "rows",
+		&ReadOptions{Memory: limit})),
 		"more than 199999 rows would take 11.2 MB of memory, and 8.39 MB of 8.39 MB are free")
 	// A sparse row with the index 2^31−2 is small, but vectors of that dimension do not fit.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
-	fails(t, errOf(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),
+	wantError(t, errorFrom(Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30})),
 		"wide.svm, line 2: index 2147483646: vectors of that length would take")
 	d, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 40})
 	if err != nil || d.X.(*points.CSR).NNZ() != 3 {

@@ -14,7 +14,7 @@ func TestDatasetStrings(t *testing.T) {
 		Labels: []string{"no", "yes"}, Source: "a.csv", Columns: []string{"age"}}
 	scaled := d.Head(3)
 	scaled.Scaling = &Scaling{Kind: "standard"}
-	for name, c := range map[string]struct{ text, want string }{
+	for name, c := range map[string]struct{ text, want string }{ // want is a part of the text
 		"line": {d.String(), "a<b: classification, n = 7, d = 10, classes no, yes; a.csv"},
 		"many classes": {(&Dataset{Task: Classification, X: x, Class: d.Class, Labels: make([]string, 40)}).String(),
 			"data set: classification, n = 7, d = 10, 40 classes"},

@@ -28,11 +28,11 @@ func (d *Dataset) FitWeights() []float64 {
 	if d.ClassWeights == nil {
 		return d.Weights
 	}
-	w := make([]float64, len(d.Class))
-	for i, c := range d.Class {
-		w[i] = d.ClassWeights[c] * d.Weight(i)
+	weights := make([]float64, len(d.Class))
+	for i, class := range d.Class {
+		weights[i] = d.ClassWeights[class] * d.Weight(i)
 	}
-	return w
+	return weights
 }
 
 // BalanceClasses returns d with ClassWeights n/(k·n_c), where k is the number of classes that have points and n_c the
@@ -41,15 +41,15 @@ func (d *Dataset) BalanceClasses() (*Dataset, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: class weights need classes, and the answers are numbers", d.Name)
 	}
-	out, classes := *d, 0
+	out, classCount := *d, 0
 	rows := d.rowsOfClasses()
 	for _, n := range rows {
-		classes += min(n, 1)
+		classCount += min(n, 1)
 	}
-	out.ClassWeights, out.balanced = make([]float64, len(rows)), true
-	for c, n := range rows {
+	out.ClassWeights, out.hasBalancedWeights = make([]float64, len(rows)), true
+	for class, n := range rows {
 		if n > 0 {
-			out.ClassWeights[c] = float64(len(d.Class)) / float64(classes*n)
+			out.ClassWeights[class] = float64(len(d.Class)) / float64(classCount*n)
 		}
 	}
 	return &out, nil
@@ -61,24 +61,24 @@ type LabelWeight struct {
 	Weight float64
 }
 
-// ParseClassWeights returns the weights of labels in a text such as "yes=10,no=0.5"; none for "", "none" and
-// "balanced". It returns an error if a weight is not a positive number or a label occurs twice.
+// ParseClassWeights returns the weights of labels in a text such as "yes=10,no=0.5"; nil for "", "none" and "balanced".
+// It returns an error if a weight is not a positive number or a label occurs twice.
 func ParseClassWeights(text string) (weights []LabelWeight, err error) {
 	if text == "" || text == "none" || text == "balanced" {
 		return nil, nil
 	}
 	for word := range strings.SplitSeq(text, ",") {
-		k := strings.LastIndex(word, "=")
-		w, err := strconv.ParseFloat(word[k+1:], 64)
-		if k < 0 || err != nil || !(w > 0 && isFinite(w)) {
+		equals := strings.LastIndex(word, "=")
+		weight, err := strconv.ParseFloat(word[equals+1:], 64)
+		if equals < 0 || err != nil || !(weight > 0 && isFinite(weight)) {
 			return nil, fmt.Errorf("class weights %s: want none, balanced, or positive weights, such as yes=10,no=0.5",
 				quote(text))
 		}
-		isLabel := func(l LabelWeight) bool { return l.Label == word[:k] }
+		isLabel := func(l LabelWeight) bool { return l.Label == word[:equals] }
 		if slices.ContainsFunc(weights, isLabel) {
-			return nil, fmt.Errorf("class weights: the label %s has two weights", quote(word[:k]))
+			return nil, fmt.Errorf("class weights: the label %s has two weights", quote(word[:equals]))
 		}
-		weights = append(weights, LabelWeight{word[:k], w})
+		weights = append(weights, LabelWeight{word[:equals], weight})
 	}
 	return weights, nil
 }
@@ -95,14 +95,14 @@ func (d *Dataset) WeighClasses(text string) (*Dataset, error) {
 	if err != nil || text == "balanced" {
 		return out, err
 	}
-	count, labels := d.rowsOfClasses(), newWordIndex(d.Labels)
-	out.ClassWeights, out.balanced = slices.Repeat([]float64{1}, len(count)), false
-	for _, l := range weights {
-		c, _ := labels.find(l.Label)
-		if c < 0 || count[c] == 0 {
-			return nil, fmt.Errorf("class weights: no row has the label %s", quote(l.Label))
+	rows, labels := d.rowsOfClasses(), newWordIndex(d.Labels)
+	out.ClassWeights, out.hasBalancedWeights = slices.Repeat([]float64{1}, len(rows)), false
+	for _, labelWeight := range weights {
+		class, _ := labels.find(labelWeight.Label)
+		if class < 0 || rows[class] == 0 {
+			return nil, fmt.Errorf("class weights: no row has the label %s", quote(labelWeight.Label))
 		}
-		out.ClassWeights[c] = l.Weight
+		out.ClassWeights[class] = labelWeight.Weight
 	}
 	return out, nil
 }

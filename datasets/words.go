@@ -23,8 +23,8 @@ func wordKey(text string) string {
 
 // wordSet collects the words of labels or of a category. Texts with the same wordKey are one word.
 type wordSet struct {
-	// words has a text for each word, in the order of first occurrence: that of all its occurrences if they are equal,
-	// else the wordKey.
+	// words has one text for each word, in the order of first occurrence: the text of the word if it always occurs with
+	// the same text, else its wordKey.
 	words  []string
 	codeOf map[string]int // index in words of each wordKey
 }
@@ -79,9 +79,9 @@ func newWordIndex(words []string) *wordIndex {
 // equalityNote describes in a note that word was read as target.
 func equalityNote(word, target string) string { return quote(word) + " = " + quote(target) }
 
-// find returns the index in the list of the word with the same text, else with the same wordKey, else of the only word
-// that differs in case alone, which caseDiffers reports. It returns notFound if there is no such word, and ambiguous if
-// there are several.
+// find returns the index in the list of the word with the same text. If there is none, it returns the index of the word
+// with the same wordKey, and if there is none either, the index of the only word that differs in case alone;
+// caseDiffers reports the last case. It returns notFound if there is no such word, and ambiguous if there are several.
 func (x *wordIndex) find(word string) (i int, caseDiffers bool) {
 	for k, form := range wordForms(word) {
 		caseDiffers = k == 2

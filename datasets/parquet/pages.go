@@ -28,48 +28,49 @@ const (
 // errPageSize is the error for a page whose content is longer than its header states.
 var errPageSize = errors.New("a page is longer than its header says")
 
-// pageMemory returns the memory in bytes for decoding the first rows of a column: that of its largest page, unpacked
-// and as values, plus that of its dictionary. It reads the headers of the pages only, except if a page could unpack to
-// more than the free bytes. The content of such a page is unpacked to verify its length; it is an error if it is longer
-// than its header states.
+// pageMemory returns the memory in bytes for decoding the first rows of a column: the memory of its largest page,
+// unpacked and as values, plus the memory of its dictionary. It reads only the headers of the pages, except if a page
+// could unpack to more than the free bytes. The content of such a page is unpacked to verify its length; pageMemory
+// returns errPageSize if the content is longer than the header states.
 func pageMemory(f *parquet.File, column *format.ColumnMetaData, rows, free int64) (bytes int64, err error) {
 	start := column.DataPageOffset
-	if d := column.DictionaryPageOffset; d > 0 {
-		start = min(start, d)
+	if dictionaryStart := column.DictionaryPageOffset; dictionaryStart > 0 {
+		start = min(start, dictionaryStart)
 	}
 	section := io.NewSectionReader(f, start, column.TotalCompressedSize)
 	r := bufio.NewReaderSize(section, 512)
 	headers := thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(r))
-	largest := int64(0)
+	largestPage := int64(0)
 	for rows > 0 {
-		var h format.PageHeader
-		if headers.Decode(&h) != nil || h.CompressedPageSize < 0 {
+		var header format.PageHeader
+		if headers.Decode(&header) != nil || header.CompressedPageSize < 0 {
 			break // reading the page reports the error
 		}
 		contentStart, _ := section.Seek(0, io.SeekCurrent)
 		contentStart -= int64(r.Buffered())
-		packed, levelBytes := int64(h.CompressedPageSize), int64(0)
-		if v := h.DataPageHeaderV2.V; h.DataPageHeaderV2.Valid {
-			levelBytes = int64(v.RepetitionLevelsByteLength) + int64(v.DefinitionLevelsByteLength)
+		packedBytes, levelBytes := int64(header.CompressedPageSize), int64(0)
+		if v2 := header.DataPageHeaderV2.V; header.DataPageHeaderV2.Valid { // its levels are not compressed
+			levelBytes = int64(v2.RepetitionLevelsByteLength) + int64(v2.DefinitionLevelsByteLength)
 		}
-		if packed > free/maxRatio || column.Codec == format.Brotli {
-			content := io.NewSectionReader(f, start+contentStart+levelBytes, packed-levelBytes)
-			if !unpacksWithin(column.Codec, content, int64(h.UncompressedPageSize)) {
+		if packedBytes > free/maxRatio || column.Codec == format.Brotli {
+			content := io.NewSectionReader(f, start+contentStart+levelBytes, packedBytes-levelBytes)
+			if !unpacksWithin(column.Codec, content, int64(header.UncompressedPageSize)) {
 				return 0, errPageSize
 			}
 		}
-		values := int64(h.DataPageHeader.V.NumValues) + int64(h.DataPageHeaderV2.V.NumValues)
-		decoded := bytesPerValue * (values + int64(h.DictionaryPageHeader.V.NumValues))
-		page := packed + 2*int64(h.UncompressedPageSize) + decoded // the unpacked page, and a copy of its values
-		if h.Type == format.DictionaryPage {
-			bytes += page
+		values := int64(header.DataPageHeader.V.NumValues) + int64(header.DataPageHeaderV2.V.NumValues)
+		decodedBytes := bytesPerValue * (values + int64(header.DictionaryPageHeader.V.NumValues))
+		// The unpacked page, and a copy of its values.
+		pageBytes := packedBytes + 2*int64(header.UncompressedPageSize) + decodedBytes
+		if header.Type == format.DictionaryPage {
+			bytes += pageBytes
 		} else {
-			largest, rows = max(largest, page), rows-values
+			largestPage, rows = max(largestPage, pageBytes), rows-values
 		}
-		section.Seek(contentStart+packed, io.SeekStart)
+		section.Seek(contentStart+packedBytes, io.SeekStart)
 		r.Reset(section)
 	}
-	return bytes + largest, nil
+	return bytes + largestPage, nil
 }
 
 // unpacksWithin reports whether a page unpacks to at most size bytes. It returns true without unpacking for codecs

@@ -41,8 +41,8 @@ func init() {
 // batchSize is the number of values of a column that are decoded at once.
 const batchSize = 256
 
-// cells is the current row of a Parquet file. It implements datasets.Cells.
-type cells []*column
+// row is the current row of a Parquet file, one cell for each column. It implements datasets.Cells.
+type row []*column
 
 // column is a column of a Parquet file, with its value in the current row.
 type column struct {
@@ -59,29 +59,29 @@ type column struct {
 // Text returns the value of column j as text: strings unchanged, booleans as in Python, dates and times in ISO 8601,
 // UUIDs in their usual form, other bytes in hexadecimal as in PostgreSQL, and numbers so that distinct numbers have
 // distinct texts.
-func (r cells) Text(j int) string {
+func (r row) Text(j int) string {
 	v := r[j].cell
 	if v.IsNull() {
 		return ""
 	}
-	switch k := r[j].logicalType.(type) {
+	switch logical := r[j].logicalType.(type) {
 	case *format.DecimalType:
-		return decimalText(v, int(k.Scale))
+		return decimalText(v, int(logical.Scale))
 	case *format.DateType:
 		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
 	case *format.TimestampType:
-		return timeOf(v, k.Unit).Format("2006-01-02T15:04:05.999999999")
+		return timeOf(v, logical.Unit).Format("2006-01-02T15:04:05.999999999")
 	case *format.TimeType:
-		return timeOf(v, k.Unit).Format("15:04:05.999999999")
+		return timeOf(v, logical.Unit).Format("15:04:05.999999999")
 	case *format.IntType:
-		if !k.IsSigned && v.Kind() == parquet.Int32 {
+		if !logical.IsSigned && v.Kind() == parquet.Int32 {
 			return strconv.FormatUint(uint64(v.Uint32()), 10)
-		} else if !k.IsSigned {
+		} else if !logical.IsSigned {
 			return strconv.FormatUint(v.Uint64(), 10)
 		}
 	case *format.Float16Type:
-		half := npy.Float16ToFloat32(binary.LittleEndian.Uint16(v.ByteArray()))
-		return strconv.FormatFloat(float64(half), 'g', -1, 32)
+		number := npy.Float16ToFloat32(binary.LittleEndian.Uint16(v.ByteArray()))
+		return strconv.FormatFloat(float64(number), 'g', -1, 32)
 	case *format.UUIDType:
 		b := v.ByteArray()
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -121,7 +121,7 @@ func timeOf(v parquet.Value, unit format.TimeUnit) time.Time {
 
 // Number returns the number in column j: NaN for a missing cell, and 1 and 0 for true and false. ok is false if the
 // number has to be parsed from the text.
-func (r cells) Number(j int) (v float64, ok bool) {
+func (r row) Number(j int) (v float64, ok bool) {
 	switch v := r[j].cell; {
 	case v.IsNull():
 		return math.NaN(), true
@@ -142,24 +142,25 @@ func (r cells) Number(j int) (v float64, ok bool) {
 // decimalText returns the decimal number v/10^scale, where v is an integer, or a big-endian integer in two's complement
 // in bytes.
 func decimalText(v parquet.Value, scale int) string {
-	i := new(big.Int)
+	integer := new(big.Int)
 	switch v.Kind() {
 	case parquet.Int32:
-		i.SetInt64(int64(v.Int32()))
+		integer.SetInt64(int64(v.Int32()))
 	case parquet.Int64:
-		i.SetInt64(v.Int64())
+		integer.SetInt64(v.Int64())
 	default:
 		b := v.ByteArray()
-		if i.SetBytes(b); len(b) > 0 && b[0] >= 128 {
-			i.Sub(i, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		if integer.SetBytes(b); len(b) > 0 && b[0] >= 128 {
+			integer.Sub(integer, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 		}
 	}
-	return new(big.Rat).SetFrac(i, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)).FloatString(scale)
+	return new(big.Rat).SetFrac(integer, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)),
+		nil)).FloatString(scale)
 }
 
-// read reads a table whose columns have names and types.
-func read(s *datasets.Source, o *datasets.ReadOptions) (d *datasets.Dataset, err error) {
-	r, size, err := s.ReaderAt()
+// read reads the rows of a Parquet file into a table, whose columns have the names and types that the file declares.
+func read(s *datasets.Source, options *datasets.ReadOptions) (d *datasets.Dataset, err error) {
+	content, size, err := s.ReaderAt()
 	if err != nil {
 		return nil, err
 	}
@@ -171,83 +172,83 @@ func read(s *datasets.Source, o *datasets.ReadOptions) (d *datasets.Dataset, err
 			d, err = nil, s.DamageError("Parquet", err)
 		}
 	}()
-	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := parquet.OpenFile(content, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, err
 	}
-	columns, descriptions := listColumns(f)
-	t, err := s.Table(descriptions, o)
+	columns, descriptions := listColumns(file)
+	table, err := s.Table(descriptions, options)
 	if err != nil {
 		return nil, err
 	}
-	x := &rowReader{s: s, f: f, t: t, columns: columns, maxRows: o.MaxRows}
-	for g := range f.RowGroups() {
-		if err := x.addRowGroup(g); err != nil {
+	rows := &rowReader{source: s, file: file, table: table, columns: columns, maxRows: options.MaxRows}
+	for g := range file.RowGroups() {
+		if err := rows.addRowGroup(g); err != nil {
 			return nil, err
 		}
 	}
-	return t.Dataset()
+	return table.Dataset()
 }
 
 // listColumns returns the columns of a file, and their descriptions for datasets.Table.
-func listColumns(f *parquet.File) (columns cells, descriptions []datasets.Column) {
-	leaves := slices.DeleteFunc(slices.Clone(f.Metadata().Schema), func(e format.SchemaElement) bool {
+func listColumns(file *parquet.File) (columns row, descriptions []datasets.Column) {
+	leaves := slices.DeleteFunc(slices.Clone(file.Metadata().Schema), func(e format.SchemaElement) bool {
 		return e.NumChildren.V > 0
 	})
 	var pandas struct {
 		Index []any `json:"index_columns"` // names of columns, and objects for an index that counts the rows
 	}
-	text, _ := f.Lookup("pandas")
+	text, _ := file.Lookup("pandas")
 	_ = json.Unmarshal([]byte(text), &pandas) // if it fails, an index is recognized by its name only
-	for _, c := range f.Root().Columns() {
-		k, name := &column{Column: c}, c.Name()
-		if c.Leaf() && c.Type().LogicalType() != nil {
-			k.logicalType = c.Type().LogicalType().Value
-		} else if c.Leaf() { // the library does not support float16
-			k.logicalType = leaves[c.Index()].LogicalType.Value
+	for _, root := range file.Root().Columns() {
+		c, name := &column{Column: root}, root.Name()
+		if root.Leaf() && root.Type().LogicalType() != nil {
+			c.logicalType = root.Type().LogicalType().Value
+		} else if root.Leaf() { // the library does not support float16
+			c.logicalType = leaves[root.Index()].LogicalType.Value
 		}
-		description := datasets.Column{Name: name, IsText: k.isText(),
+		description := datasets.Column{Name: name, IsText: c.isText(),
 			IsIndex: strings.HasPrefix(name, "__index_level_") || slices.Contains(pandas.Index, any(name))}
-		if !k.isReadable() {
+		if !c.isReadable() {
 			description.Unreadable = "lists, groups or times of 96 bits"
 		}
-		columns, descriptions = append(columns, k), append(descriptions, description)
+		columns, descriptions = append(columns, c), append(descriptions, description)
 	}
 	return columns, descriptions
 }
 
 // rowReader adds the rows of a file to a table.
 type rowReader struct {
-	s         *datasets.Source
-	f         *parquet.File
-	t         *datasets.Table
-	columns   cells
+	source    *datasets.Source
+	file      *parquet.File
+	table     *datasets.Table
+	columns   row
 	addedRows int // number of rows added so far
 	maxRows   int // number of rows to add at most
 }
 
 // addRowGroup adds the rows of row group g, up to maxRows rows in total.
-func (x *rowReader) addRowGroup(g int) error {
-	rows := min(int64(x.maxRows-x.addedRows), x.f.RowGroups()[g].NumRows())
+func (r *rowReader) addRowGroup(g int) error {
+	rows := min(int64(r.maxRows-r.addedRows), r.file.RowGroups()[g].NumRows())
 	if rows == 0 {
 		return nil
 	}
-	columns, err := x.chooseColumns(g, rows)
+	columns, err := r.chooseColumns(g, rows)
 	if err != nil {
 		return err
 	}
-	for _, k := range columns {
-		k.pages, k.pendingValues = x.f.RowGroups()[g].ColumnChunks()[k.Index()].Pages(), nil
-		defer k.close()
+	for _, column := range columns {
+		column.pages, column.pendingValues = r.file.RowGroups()[g].ColumnChunks()[column.Index()].Pages(), nil
+		defer column.close()
 	}
 	for range rows {
-		for _, k := range columns {
-			if err := k.readNext(); err != nil {
+		for _, column := range columns {
+			if err := column.readNext(); err != nil {
 				return err
 			}
 		}
-		x.addedRows++
-		if err := x.t.Add(x.columns, x.addedRows); err != nil {
+		r.addedRows++
+		if err := r.table.Add(r.columns, r.addedRows); err != nil {
 			return err
 		}
 	}
@@ -257,30 +258,31 @@ func (x *rowReader) addRowGroup(g int) error {
 // chooseColumns returns the columns of row group g to decode: all that the table reads, and those that it only compares
 // if the memory budget suffices. It returns an error if the budget does not suffice for the columns that the table
 // reads.
-func (x *rowReader) chooseColumns(g int, rows int64) (columns []*column, err error) {
+func (r *rowReader) chooseColumns(g int, rows int64) (columns []*column, err error) {
 	memory := int64(0) // of the pages of the chosen columns, in bytes
-	budget := x.s.Memory()
+	budget := r.source.Memory()
 	free := budget.Free()
 	for _, isRead := range []bool{true, false} {
-		for j, k := range x.columns {
-			if x.t.Reads(j) != isRead || !isRead && !x.t.Compares(j) {
+		for j, column := range r.columns {
+			if r.table.Reads(j) != isRead || !isRead && !r.table.Compares(j) {
 				continue
 			}
-			pageBytes, err := pageMemory(x.f, &x.f.Metadata().RowGroups[g].Columns[k.Index()].MetaData, rows, free)
+			pageBytes, err := pageMemory(r.file, &r.file.Metadata().RowGroups[g].Columns[column.Index()].MetaData, rows,
+				free)
 			switch {
 			case err != nil && isRead:
 				return nil, err
 			case err != nil || !isRead && memory+pageBytes > free:
-				x.t.ExcludeFromComparison(j)
+				r.table.ExcludeFromComparison(j)
 			default:
-				columns, memory = append(columns, k), memory+pageBytes
+				columns, memory = append(columns, column), memory+pageBytes
 			}
 		}
 	}
 	if err := budget.Check(memory, fmt.Sprintf("unpacking the pages of row group %d", g), "allow more by --memory, "+
 		"leave columns out by --drop, or write smaller pages, as by to_parquet(…, row_group_size=10000) in "+
 		"pandas"); err != nil {
-		return nil, x.s.Fault(0, 0, "%v", err)
+		return nil, r.source.Fault(0, 0, "%v", err)
 	}
 	return columns, nil
 }
