@@ -33,11 +33,11 @@ func (c *ColumnCoding) suffixes() (suffixes []string) {
 	return suffixes
 }
 
-// equal reports whether c and other code the same column by the same features.
-func (c *ColumnCoding) equal(other *ColumnCoding) bool {
-	return c.Column == other.Column && slices.Equal(c.Values, other.Values) &&
-		(c.Dates == nil) == (other.Dates == nil) &&
-		(c.Dates == nil || *c.Dates == *other.Dates)
+// equal reports whether c and otherCoding code the same column by the same features.
+func (c *ColumnCoding) equal(otherCoding *ColumnCoding) bool {
+	return c.Column == otherCoding.Column && slices.Equal(c.Values, otherCoding.Values) &&
+		(c.Dates == nil) == (otherCoding.Dates == nil) &&
+		(c.Dates == nil || *c.Dates == *otherCoding.Dates)
 }
 
 // isWords reports whether c codes a column of words, and not of dates.
@@ -88,8 +88,8 @@ func sourceColumns(features []string, coded []ColumnCoding) (names []string, cod
 // preferred. Otherwise it returns, among the codings with these features that give their column by a number, the one
 // with the smallest number. If one number counts from the start of a row (0, 1, …) and another one from its end (-1,
 // -2, …), it prefers the coding that is earlier in unused.
-func firstCoding(features []string, unused []ColumnCoding) (first int, name string) {
-	first = notFound
+func firstCoding(features []string, unused []ColumnCoding) (codingIndex int, name string) {
+	codingIndex = notFound
 	var firstNumber int
 	for i := range unused {
 		base, ok := unused[i].matchFeatures(features)
@@ -101,11 +101,11 @@ func firstCoding(features []string, unused []ColumnCoding) (first int, name stri
 			if k, caseDiffers := newWordIndex([]string{base}).find(unused[i].Column); k == 0 && !caseDiffers {
 				return i, base
 			}
-		} else if first == notFound || number < firstNumber && (number < 0) == (firstNumber < 0) {
-			first, firstNumber, name = i, number, base
+		} else if codingIndex == notFound || number < firstNumber && (number < 0) == (firstNumber < 0) {
+			codingIndex, firstNumber, name = i, number, base
 		}
 	}
-	return first, name
+	return codingIndex, name
 }
 
 // matchFeatures returns the name of the column of c if the first of the named features have the suffixes of c.
@@ -233,7 +233,7 @@ func (c *columnCoder) sortValues() (valueIndex []int) {
 
 // report notes which texts were read as a different value, and returns the unknown words, the most frequent first.
 // valueIndex is the result of sortValues. report returns an error if no row has a known word.
-func (c *columnCoder) report(r *ReadReport, column string, valueIndex []int) (unknown UnknownWords, err error) {
+func (c *columnCoder) report(r *ReadReport, column string, valueIndex []int) (unknownWords UnknownWords, err error) {
 	var aliases []string
 	for text, code := range c.codeOf {
 		// Texts with equal NFC look the same.
@@ -244,19 +244,19 @@ func (c *columnCoder) report(r *ReadReport, column string, valueIndex []int) (un
 	if slices.Sort(aliases); aliases != nil {
 		r.note("words taken as equal in %s: %s", column, joinLimited(aliases))
 	}
-	unknown.Column = column
+	unknownWords.Column = column
 	for text, n := range c.unknownRows {
-		unknown.Words = append(unknown.Words, LabelCount{text, n}) // n rows have the word
+		unknownWords.Words = append(unknownWords.Words, LabelCount{text, n}) // n rows have the word
 	}
-	slices.SortFunc(unknown.Words, func(a, b LabelCount) int {
+	slices.SortFunc(unknownWords.Words, func(a, b LabelCount) int {
 		return cmp.Or(b.Rows-a.Rows, strings.Compare(a.Label, b.Label))
 	})
-	if unknown.Words == nil || c.hasKnownValue {
-		return unknown, nil
+	if unknownWords.Words == nil || c.hasKnownValue {
+		return unknownWords, nil
 	}
-	return unknown,
+	return unknownWords,
 		fmt.Errorf("no row has a word that the training data have in this column, in %v; they have %s: write "+
-			"the words as there, or fit again with rows that have them", unknown, nameList(c.Values))
+			"the words as there, or fit again with rows that have them", unknownWords, nameList(c.Values))
 }
 
 // String returns the column, and its unknown words with their numbers of rows.
@@ -284,9 +284,9 @@ func (t *Table) finishCoder(d *Dataset, j, k int) (setFeatures func(row []float6
 		return coder.Dates.setFeatures, nil
 	}
 	valueIndex := coder.sortValues()
-	unknown, err := coder.report(t.report, t.columnName(j), valueIndex)
-	if unknown.Words != nil {
-		d.UnknownWords = append(d.UnknownWords, unknown)
+	unknownWords, err := coder.report(t.report, t.columnName(j), valueIndex)
+	if unknownWords.Words != nil {
+		d.UnknownWords = append(d.UnknownWords, unknownWords)
 	}
 	return func(row []float64, code float64) {
 		if code >= 0 {

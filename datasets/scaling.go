@@ -309,11 +309,11 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	return &out, nil
 }
 
-// equal reports whether s and other map points equally. Their Kind and Lengths may differ.
-func (s *Scaling) equal(other *Scaling) bool {
-	return s == other || s != nil && other != nil && slices.Equal(s.Shift, other.Shift) &&
-		slices.Equal(s.Scale, other.Scale) &&
-		slices.Equal(s.Fill, other.Fill) && slices.Equal(s.Matrix, other.Matrix)
+// equal reports whether s and otherScaling map points equally. Their Kind and Lengths may differ.
+func (s *Scaling) equal(otherScaling *Scaling) bool {
+	return s == otherScaling || s != nil && otherScaling != nil && slices.Equal(s.Shift, otherScaling.Shift) &&
+		slices.Equal(s.Scale, otherScaling.Scale) &&
+		slices.Equal(s.Fill, otherScaling.Fill) && slices.Equal(s.Matrix, otherScaling.Matrix)
 }
 
 // uniformScale returns the scale that all features share. ok is false if their scales differ, or if there is a shift or

@@ -184,14 +184,14 @@ func (s *Space) appendFeatures(dst, row []float64) []float64 {
 	return dst
 }
 
-// sameFeatures reports whether s and other compute the same features from the same columns. The boxes may differ. nil
-// means that there are no coordinates.
-func (s *Space) sameFeatures(other *Space) bool {
-	if s == nil || other == nil {
-		return s == other
+// sameFeatures reports whether s and otherSpace compute the same features from the same columns. The boxes may differ.
+// nil means that there are no coordinates.
+func (s *Space) sameFeatures(otherSpace *Space) bool {
+	if s == nil || otherSpace == nil {
+		return s == otherSpace
 	}
-	return slices.Equal(s.Columns, other.Columns) && s.Projection == other.Projection &&
-		slices.Equal(s.Center, other.Center)
+	return slices.Equal(s.Columns, otherSpace.Columns) && s.Projection == otherSpace.Projection &&
+		slices.Equal(s.Center, otherSpace.Center)
 }
 
 // fit chooses the projection for the coordinates x, and sets Projection and, for longitude and latitude, Center. It
@@ -306,13 +306,13 @@ func (s *Space) roundBox() {
 	}
 }
 
-// enlarged returns s with the smallest box that contains the boxes of s and other, which have the same columns and
+// enlarged returns s with the smallest box that contains the boxes of s and otherSpace, which have the same columns and
 // projection.
-func (s *Space) enlarged(other *Space) *Space {
+func (s *Space) enlarged(otherSpace *Space) *Space {
 	out := *s
 	out.Low, out.High = slices.Clone(s.Low), slices.Clone(s.High)
 	for j := range out.Low {
-		out.Low[j], out.High[j] = min(s.Low[j], other.Low[j]), max(s.High[j], other.High[j])
+		out.Low[j], out.High[j] = min(s.Low[j], otherSpace.Low[j]), max(s.High[j], otherSpace.High[j])
 	}
 	out.roundBox()
 	return &out

@@ -83,7 +83,7 @@ func (s *Series) AddBand(x, y, lo, hi float64) {
 }
 
 // AddInterval appends a sample whose value and bounds are those of an interval, such as an estimate.Interval.
-func (s *Series) AddInterval(x float64, e interface {
+func (s *Series) AddInterval(x float64, interval interface {
 	Ends() (value, lo, hi float64)
 }) {
 	value, lo, hi := e.Ends()
@@ -163,35 +163,36 @@ type HeatMap struct {
 // String returns a summary of the figure in a few lines: the title, the quantities, and for each series the number and
 // the range of its samples.
 func (f *Figure) String() string {
-	var b strings.Builder
+	var summary strings.Builder
 	if f.Title != "" {
-		b.WriteString(text.OneLine(f.Title) + "\n")
+		summary.WriteString(text.OneLine(f.Title) + "\n")
 	}
 	if n := len(f.Panels); n > 0 {
-		fmt.Fprintf(&b, "%d panels\n", n)
+		fmt.Fprintf(&summary, "%d panels\n", n)
 		for i := range f.Panels {
 			for line := range strings.Lines(f.Panels[i].String()) {
-				b.WriteString("  " + line)
+				summary.WriteString("  " + line)
 			}
 		}
-		return b.String()
+		return summary.String()
 	}
 	if f.X.Label != "" || f.Y.Label != "" {
-		b.WriteString(cmp.Or(text.OneLine(f.Y.Label), "y") + " against " + cmp.Or(text.OneLine(f.X.Label), "x") + "\n")
+		summary.WriteString(cmp.Or(text.OneLine(f.Y.Label), "y") + " against " + cmp.Or(text.OneLine(f.X.Label), "x") +
+			"\n")
 	}
 	for i := range f.Series {
 		s, name := &f.Series[i], cmp.Or(text.OneLine(f.Series[i].Name), "series")
-		fmt.Fprintf(&b, "%s: %d samples%s\n", name, len(s.Y), span(s.Y))
+		fmt.Fprintf(&summary, "%s: %d samples%s\n", name, len(s.Y), rangeText(s.Y))
 	}
 	if m := f.Map; m != nil {
 		name := cmp.Or(text.OneLine(m.Color.Label), "map")
-		fmt.Fprintf(&b, "%s: %d×%d cells%s\n", name, len(m.Y), len(m.X), span(slices.Concat(m.Z...)))
+		fmt.Fprintf(&summary, "%s: %d×%d cells%s\n", name, len(m.Y), len(m.X), rangeText(slices.Concat(m.Z...)))
 	}
-	return b.String()
+	return summary.String()
 }
 
-// span returns the text " from MIN to MAX" with the range of the finite values, or "" if there are none.
-func span(values []float64) string {
+// rangeText returns the text " from MIN to MAX" with the range of the finite values, or "" if there are none.
+func rangeText(values []float64) string {
 	isInfinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 	finite := slices.DeleteFunc(slices.Clone(values), isInfinite)
 	if len(finite) == 0 {
@@ -328,14 +329,14 @@ func (f *Figure) validatePanels() error {
 		return fmt.Errorf(" has %d columns of panels", f.Columns)
 	}
 	for i := range f.Panels {
-		p := &f.Panels[i]
-		if len(p.Panels) > 0 {
-			return fmt.Errorf(": panel %d (%q) has panels of its own", i+1, text.OneLine(p.Title))
+		panel := &f.Panels[i]
+		if len(panel.Panels) > 0 {
+			return fmt.Errorf(": panel %d (%q) has panels of its own", i+1, text.OneLine(panel.Title))
 		}
-		if err := p.validate(); err != nil {
-			return fmt.Errorf(": panel %d (%q)%w", i+1, text.OneLine(p.Title), err)
+		if err := panel.validate(); err != nil {
+			return fmt.Errorf(": panel %d (%q)%w", i+1, text.OneLine(panel.Title), err)
 		}
-		if f.ShareX && f.Panels[0].X.Log != p.X.Log {
+		if f.ShareX && f.Panels[0].X.Log != panel.X.Log {
 			return fmt.Errorf(": panels 1 and %d cannot share a logarithmic and a linear x axis", i+1)
 		}
 	}

@@ -56,22 +56,22 @@ type Slider struct {
 // scripts are forbidden, the picture is the same. If the figure cannot be drawn, HTML returns the error as a pre
 // element.
 func (f *Figure) HTML() string {
-	if err := f.drawable(); err != nil {
+	if err := f.checkDrawable(); err != nil {
 		return "<pre>" + html.EscapeString(text.OneLine(err.Error())) + "</pre>\n"
 	}
 	svg, data := drawer.Interactive(f)
-	var b strings.Builder
-	b.WriteString("<figure class=\"krr-figure\">\n" + svg)
+	var element strings.Builder
+	element.WriteString("<figure class=\"krr-figure\">\n" + svg)
 	if f.Caption != "" {
-		b.WriteString("<figcaption>" + text.Markup(f.Caption) + "</figcaption>\n")
+		element.WriteString("<figcaption>" + text.Markup(f.Caption) + "</figcaption>\n")
 	}
-	b.WriteString(`<script type="application/json">` + data + "</script>\n")
-	if c := f.Controls; c != nil {
-		fmt.Fprintf(&b, "<script>(window.krrControls ??= {})[%q] = %s;</script>\n", c.Name,
-			strings.TrimSpace(minify(c.Script)))
+	element.WriteString(`<script type="application/json">` + data + "</script>\n")
+	if controls := f.Controls; controls != nil {
+		fmt.Fprintf(&element, "<script>(window.krrControls ??= {})[%q] = %s;</script>\n", controls.Name,
+			strings.TrimSpace(minify(controls.Script)))
 	}
-	b.WriteString(scriptElement + "</figure>\n")
-	return b.String()
+	element.WriteString(scriptElement + "</figure>\n")
+	return element.String()
 }
 
 // KeepLastScript returns a page with several figures in which only the last one contains their script.

@@ -43,7 +43,10 @@
     return out.filter((v) => v >= lo && v <= hi);
   };
 
-  // Panel is one plot with its axes. spec contains its data, and drawing the groups of its static drawing.
+  // Panel is one plot with its axes. spec contains its data, as plotData and seriesData of package draw write them, and
+  // drawing contains the groups of its static drawing. In the methods, k is "x" or "y" and names an axis. [l, b, r, t] are
+  // the left, bottom, right and top sides of the box. A series s has the name s.n, the style s.s, the color s.c, the dashes
+  // s.d and the marker s.m. Coordinates are those of the SVG: points, with y downward.
   class Panel {
     constructor(figure, spec, drawing) {
       Object.assign(this, { figure, spec, drawing, box: spec.box });
@@ -66,7 +69,8 @@
     }
     copy(v) { return { x: { ...v.x }, y: { ...v.y } }; }
     reset() { this.view = this.copy(this.home); }
-    // to maps a value of the axis k, "x" or "y", to a coordinate. from is the inverse function.
+    // to maps a value of the axis k to a coordinate. from is the inverse function. Results are limited to ±10,000 points,
+    // far outside the plot.
     to(k, v) {
       const a = this.view[k], t = a.log ? Math.log : (u) => u, [p, q] = k === "x" ? [this.box[0], this.box[2]] : [-this.box[1], -this.box[3]];
       if (a.log && v <= 0) return k === "x" ? -1e4 : 1e4;
@@ -172,6 +176,7 @@
         this.text(data, this.to("x", x) + 8, this.to("y", y) - 6, label, "start", 9);
       }
     }
+    // text adds a text s to the group g.
     text(g, x, y, s, anchor, size) {
       return element(g, "text", { x, y, "text-anchor": anchor, "font-size": size, fill: "#222", "font-family": "'Liberation Sans',Arial,Helvetica,sans-serif" }, s);
     }
@@ -198,11 +203,13 @@
     }
     // end returns the coordinate of the lower or upper end of an interval. An end that the axis cannot show is far outside.
     end(v, upper) { return this.shows("y", v) ? this.to("y", v) : upper && v > 0 ? -1e4 : 1e4; }
+    // band draws the shaded area between the lower and the upper ends of a series.
     band(g, s) {
       const has = (i) => s.lo[i] !== null && s.hi[i] !== null;
       const lo = this.runs(s, (i) => (has(i) ? this.end(s.lo[i], false) : null)), hi = this.runs(s, (i) => (has(i) ? this.end(s.hi[i], true) : null));
       lo.forEach((run, k) => element(g, "path", { d: "M" + run.concat(hi[k].reverse()).join("L") + "Z", fill: s.c, "fill-opacity": 0.2 }));
     }
+    // series draws the line, the error bars and the markers of a series.
     series(g, s) {
       if (s.s === "cells") return;
       const places = this.runs(s, (i) => (this.shows("y", s.y[i]) ? this.to("y", s.y[i]) : null));
@@ -442,6 +449,7 @@
       if (this.data.shareX) for (const p of this.panels) Object.assign(p.view.x, { min: panel.view.x.min, max: panel.view.x.max });
       this.draw();
     }
+    // draw draws all panels again, without the values of a sample.
     draw() {
       this.tip(null);
       this.panels.forEach((p) => { p.now = null; p.draw(); });

@@ -17,9 +17,9 @@ func (t *Table) String() string { return t.Text() }
 
 // Text returns the table with aligned columns, for a terminal or a log. Line breaks and tabs in a cell become spaces.
 func (t *Table) Text() string {
-	var b strings.Builder
+	var lines strings.Builder
 	if t.Title != "" {
-		b.WriteString(text.OneLine(t.Title) + "\n")
+		lines.WriteString(text.OneLine(t.Title) + "\n")
 	}
 	rows := t.cells(text.OneLine)
 	rule := make([]string, len(t.Columns))
@@ -32,18 +32,18 @@ func (t *Table) Text() string {
 		line := ""
 		for j, cell := range row {
 			gap := strings.Repeat(" ", text.Columns(rule[j])-text.Columns(cell))
-			if t.alignedRight(j) {
+			if t.isAlignedRight(j) {
 				line += gap + cell + "  "
 			} else {
 				line += cell + gap + "  "
 			}
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		lines.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if t.Caption != "" {
-		b.WriteString(text.OneLine(t.Caption) + "\n")
+		lines.WriteString(text.OneLine(t.Caption) + "\n")
 	}
-	return b.String()
+	return lines.String()
 }
 
 // markdownEscape escapes the characters that Markdown treats as special, and writes line breaks as <br>.
@@ -84,22 +84,22 @@ var (
 
 // fill executes a template with the texts of the table, each of which it passes through escape. leftWord and rightWord
 // are the template's words for the alignment of a column.
-func (t *Table) fill(form *template.Template, escape func(string) string, leftWord, rightWord string) string {
+func (t *Table) fill(tmpl *template.Template, escape func(string) string, leftWord, rightWord string) string {
 	sides := make([]string, len(t.Columns))
 	for j := range sides {
 		sides[j] = leftWord
-		if t.alignedRight(j) {
+		if t.isAlignedRight(j) {
 			sides[j] = rightWord
 		}
 	}
 	rows := t.cells(escape)
-	var b strings.Builder
-	err := form.Execute(&b, map[string]any{"Title": escape(t.Title), "Caption": escape(t.Caption), "Sides": sides,
+	var filled strings.Builder
+	err := tmpl.Execute(&filled, map[string]any{"Title": escape(t.Title), "Caption": escape(t.Caption), "Sides": sides,
 		"Head": rows[0], "Rows": rows[1:]})
 	if err != nil { // the templates are part of this program
 		panic(err)
 	}
-	return b.String()
+	return filled.String()
 }
 
 // CSV returns the table as comma-separated values (RFC 4180, but lines end in a line feed) with one line of headings.
@@ -108,12 +108,12 @@ func (t *Table) fill(form *template.Template, escape func(string) string, leftWo
 func (t *Table) CSV() string {
 	records := make([][]string, len(t.Rows)+1)
 	for j := range t.Columns {
-		name, width := t.Columns[j].head(), 1 // width is the number of columns in CSV, 1 or 3
+		name, width := t.Columns[j].heading(), 1 // width is the number of columns in CSV, 1 or 3
 		fields := [][3]string{{name, name + " least", name + " most"}}
 		for i := range t.Rows {
-			c := t.cell(i, j)
-			fields = append(fields, c.csv())
-			if c.kind == sampled && !math.IsNaN(c.ends[0]) {
+			cell := t.cell(i, j)
+			fields = append(fields, cell.csv())
+			if cell.kind == spreadCell && !math.IsNaN(cell.ends[0]) {
 				width = 3
 			}
 		}
@@ -121,27 +121,27 @@ func (t *Table) CSV() string {
 			records[i] = append(records[i], fields[i][:width]...)
 		}
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
 	for _, record := range records {
 		if len(record) == 1 && record[0] == "" {
 			w.Flush()
-			b.WriteString("\"\"\n") // an empty line would not be a record
+			text.WriteString("\"\"\n") // an empty line would not be a record
 			continue
 		}
 		w.Write(record) // a bytes.Buffer does not fail
 	}
 	w.Flush()
-	return b.String()
+	return text.String()
 }
 
 // csv returns the value, the lower and the upper end of the cell for CSV. A number is its own ends, and a text has
 // none.
 func (c Cell) csv() (fields [3]string) {
 	switch c.kind {
-	case numeral:
+	case numberCell:
 		return [3]string{c.String(), c.String(), c.String()}
-	case sampled:
+	case spreadCell:
 		for k, v := range []float64{c.value, c.ends[0], c.ends[1]} {
 			if !math.IsNaN(v) {
 				fields[k] = Number(v).String()
@@ -161,18 +161,18 @@ func (t *Table) HTML() string {
 // PreformattedHTML returns lines of text as preformatted HTML. A line that is too wide scrolls and does not wrap. The
 // name at the beginning of a line ends before two blanks. If it is narrower with subscripts, blanks are added after it.
 func PreformattedHTML(lines string) string {
-	var b strings.Builder
+	var escaped strings.Builder
 	for line := range strings.Lines(lines) {
-		line, end := strings.CutSuffix(line, "\n")
+		line, endsInBreak := strings.CutSuffix(line, "\n")
 		if name, value, ok := strings.Cut(line, "  "); ok {
-			short := text.Flat(name)
-			line = short + strings.Repeat(" ", max(0, text.Columns(name)-text.Columns(short))) + "  " + value
+			flat := text.Flat(name)
+			line = flat + strings.Repeat(" ", max(0, text.Columns(name)-text.Columns(flat))) + "  " + value
 		}
-		if b.WriteString(text.Markup(line)); end {
-			b.WriteByte('\n')
+		if escaped.WriteString(text.Markup(line)); endsInBreak {
+			escaped.WriteByte('\n')
 		}
 	}
-	return `<pre style="white-space:pre;overflow-x:auto">` + b.String() + "</pre>\n"
+	return `<pre style="white-space:pre;overflow-x:auto">` + escaped.String() + "</pre>\n"
 }
 
 // FoldedHTML returns HTML that is hidden until the reader clicks on its name.

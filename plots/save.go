@@ -30,20 +30,20 @@ func (f *Figure) Save(path string) error {
 	if err := CheckFormat(path); err != nil {
 		return err
 	}
-	b, err := f.encode(strings.ToLower(filepath.Ext(path))[1:])
+	encoded, err := f.encode(strings.ToLower(filepath.Ext(path))[1:])
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(path, b)
+	return atomicfile.WriteFile(path, encoded)
 }
 
 // SVG returns the figure as an SVG document. Jupyter kernels for Go call this method to display the figure, so it
 // returns no error: if Validate returns one, the document shows its text.
-func (f *Figure) SVG() string { return string(f.show("svg")) }
+func (f *Figure) SVG() string { return string(f.encodeOrShowError("svg")) }
 
 // PNG returns the figure as a PNG image. If Validate returns an error, the image shows its text. It returns nil if the
 // program does not import package plots/draw.
-func (f *Figure) PNG() []byte { return f.show("png") }
+func (f *Figure) PNG() []byte { return f.encodeOrShowError("png") }
 
 // Drawer draws valid figures. Package plots/draw registers one.
 type Drawer interface {
@@ -61,13 +61,13 @@ var drawer Drawer
 // Register makes d the Drawer of all figures. Package plots/draw calls it when it is imported.
 func Register(d Drawer) { drawer = d }
 
-// show encodes the figure in the format "svg" or "png". If it cannot be drawn, the result is a picture of the error, or
-// nil for "png" without a Drawer.
-func (f *Figure) show(format string) []byte {
-	b, err := f.encode(format)
+// encodeOrShowError encodes the figure in the format "svg" or "png". If the figure cannot be drawn, the result is a
+// picture of the error, or nil for "png" without a Drawer.
+func (f *Figure) encodeOrShowError(format string) []byte {
+	encoded, err := f.encode(format)
 	switch {
 	case err == nil:
-		return b
+		return encoded
 	case drawer != nil:
 		return drawer.DrawText(text.OneLine(err.Error()), format)
 	case format == "svg":
@@ -79,7 +79,7 @@ func (f *Figure) show(format string) []byte {
 
 // encode returns the figure in the format "svg", "png", "pdf" or "html".
 func (f *Figure) encode(format string) ([]byte, error) {
-	if err := f.drawable(); err != nil {
+	if err := f.checkDrawable(); err != nil {
 		return nil, err
 	}
 	if format == "html" {
@@ -88,8 +88,8 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	return drawer.Draw(f, format)
 }
 
-// drawable returns an error if the figure is not valid or if no Drawer is registered.
-func (f *Figure) drawable() error {
+// checkDrawable returns an error if the figure is not valid or if no Drawer is registered.
+func (f *Figure) checkDrawable() error {
 	if err := f.Validate(); err != nil || drawer != nil {
 		return err
 	}

@@ -24,21 +24,21 @@ type Column struct {
 
 // ParseColumns returns columns with the given names. A name may be followed by a blank and the column's Format, as in
 // "κ %.3g", or by a blank and a colon, which sets Right, as in "status :".
-func ParseColumns(names ...string) (all []Column) {
+func ParseColumns(names ...string) (columns []Column) {
 	for _, name := range names {
-		c := Column{Name: name}
+		column := Column{Name: name}
 		if base, ok := strings.CutSuffix(name, " :"); ok {
-			c.Name, c.Right = base, true
+			column.Name, column.Right = base, true
 		} else if base, verb, ok := strings.Cut(name, " %"); ok {
-			c.Name, c.Format = base, "%"+verb
+			column.Name, column.Format = base, "%"+verb
 		}
-		all = append(all, c)
+		columns = append(columns, column)
 	}
-	return all
+	return columns
 }
 
-// head returns the heading: the name and the unit.
-func (c *Column) head() string {
+// heading returns the heading: the name and the unit.
+func (c *Column) heading() string {
 	if c.Unit == "" {
 		return c.Name
 	}
@@ -59,44 +59,44 @@ type Cell struct {
 type cellKind uint8
 
 const (
-	blank   cellKind = iota
-	words            // a text
-	numeral          // a number
-	sampled          // a number with the ends of a sample, shown as a text
+	blankCell  cellKind = iota
+	textCell            // a text
+	numberCell          // a number
+	spreadCell          // a number with the ends of a sample, shown as a text
 )
 
 // Blank returns an empty cell.
 func Blank() Cell { return Cell{} }
 
 // Text returns a cell with a text.
-func Text(s string) Cell { return Cell{kind: words, text: s} }
+func Text(s string) Cell { return Cell{kind: textCell, text: s} }
 
 // Number returns a cell with a number.
-func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
+func Number(v float64) Cell { return Cell{kind: numberCell, value: v} }
 
 // AtLeast returns a cell with a lower bound, such as the lower end of an interval. It is rounded down when it is shown.
-func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
+func AtLeast(v float64) Cell { return Cell{kind: numberCell, value: v, side: -1} }
 
 // AtMost returns a cell with an upper bound. It is rounded up when it is shown.
-func AtMost(v float64) Cell { return Cell{kind: numeral, value: v, side: 1} }
+func AtMost(v float64) Cell { return Cell{kind: numberCell, value: v, side: 1} }
 
 // Spread returns a cell with a number, such as a median, and the minimum and the maximum of a sample. It is shown as
 // text. CSV contains the three numbers; a NaN is blank.
 func Spread(v, minimum, maximum float64, text string) Cell {
-	return Cell{kind: sampled, text: text, value: v, ends: [2]float64{minimum, maximum}}
+	return Cell{kind: spreadCell, text: text, value: v, ends: [2]float64{minimum, maximum}}
 }
 
 // Float returns the cell's number. ok reports whether it has one.
 func (c Cell) Float() (v float64, ok bool) {
-	return c.value, c.kind == numeral || c.kind == sampled && !math.IsNaN(c.value)
+	return c.value, c.kind == numberCell || c.kind == spreadCell && !math.IsNaN(c.value)
 }
 
 // IsBlank reports whether the cell is empty.
-func (c Cell) IsBlank() bool { return c.kind == blank }
+func (c Cell) IsBlank() bool { return c.kind == blankCell }
 
 // String returns the cell's text, or its number with all digits.
 func (c Cell) String() string {
-	if c.kind == numeral {
+	if c.kind == numberCell {
 		return strconv.FormatFloat(c.value, 'g', -1, 64)
 	}
 	return c.text
@@ -144,17 +144,17 @@ func (t *Table) Add(values ...any) {
 
 // cellOf converts a value of a string, floating-point or signed integer type to a cell. It panics on any other type.
 func cellOf(v any) Cell {
-	r := reflect.ValueOf(v)
+	value := reflect.ValueOf(v)
 	stringer, isStringer := v.(fmt.Stringer)
 	switch {
-	case r.Kind() == reflect.String:
-		return Text(r.String())
-	case r.CanFloat():
-		return Number(r.Float())
-	case r.CanInt() && isStringer:
+	case value.Kind() == reflect.String:
+		return Text(value.String())
+	case value.CanFloat():
+		return Number(value.Float())
+	case value.CanInt() && isStringer:
 		return Text(stringer.String())
-	case r.CanInt():
-		return Number(float64(r.Int()))
+	case value.CanInt():
+		return Number(float64(value.Int()))
 	}
 	panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a number, nil or a Cell", v))
 }
@@ -167,25 +167,25 @@ func (t *Table) cell(i, j int) Cell {
 	return Cell{}
 }
 
-// alignedRight reports whether the cells of column j are aligned right: if Right is set, or if the column has numbers
+// isAlignedRight reports whether the cells of column j are aligned right: if Right is set, or if the column has numbers
 // and no texts. Blank cells and spreads do not matter.
-func (t *Table) alignedRight(j int) bool {
+func (t *Table) isAlignedRight(j int) bool {
 	hasNumbers := false
 	for i := range t.Rows {
 		switch t.cell(i, j).kind {
-		case words:
+		case textCell:
 			return t.Columns[j].Right
-		case numeral:
+		case numberCell:
 			hasNumbers = true
 		}
 	}
 	return hasNumbers || t.Columns[j].Right
 }
 
-// show returns the text of the cell at row i and column j, in the format of its column. A bound is rounded outward.
-func (t *Table) show(i, j int) string {
+// cellText returns the text of the cell at row i and column j, in the format of its column. A bound is rounded outward.
+func (t *Table) cellText(i, j int) string {
 	c := t.cell(i, j)
-	if c.kind != numeral {
+	if c.kind != numberCell {
 		return c.text
 	}
 	v := c.value
@@ -197,27 +197,27 @@ func (t *Table) show(i, j int) string {
 	case math.IsInf(v, -1):
 		return "-∞"
 	case f != "":
-		return tidyExponent(c.rounded(func(v float64) string { return fmt.Sprintf(f, v) }))
+		return tidyExponent(c.formatOutward(func(v float64) string { return fmt.Sprintf(f, v) }))
 	case v == math.Trunc(v) && math.Abs(v) < 1e15:
 		return text.Group(strconv.FormatFloat(v, 'f', 0, 64))
 	default:
-		return tidyExponent(c.rounded(func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }))
+		return tidyExponent(c.formatOutward(func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }))
 	}
 }
 
-// rounded formats the cell's number by write. If the result is on the wrong side of a bound, it formats the next number
-// that write can represent. This number is found by steps of doubling size from the bound, because the first step that
-// reaches it is shorter than a unit of the last digit.
-func (c Cell) rounded(write func(float64) string) string {
-	s := write(c.value)
+// formatOutward formats the cell's number by write. If the result is on the wrong side of a bound, it formats the next
+// number in the direction of c.side that write can represent. It searches this number by steps of doubling size from
+// the bound. The first step that is large enough is shorter than a unit of the last digit, so it skips no number.
+func (c Cell) formatOutward(write func(float64) string) string {
+	formatted := write(c.value)
 	step := max(math.Abs(c.value)*0x1p-52, math.SmallestNonzeroFloat64) // at least the distance to the next float64
 	for side := float64(c.side); side != 0; step *= 2 {
-		if r, err := strconv.ParseFloat(s, 64); err != nil || side*r >= side*c.value {
+		if rounded, err := strconv.ParseFloat(formatted, 64); err != nil || side*rounded >= side*c.value {
 			break
 		}
-		s = write(c.value + side*step)
+		formatted = write(c.value + side*step)
 	}
-	return s
+	return formatted
 }
 
 // tidyExponent removes leading zeros from an exponent: 1.2e-05 becomes 1.2e-5.
@@ -227,9 +227,9 @@ var tidyExponent = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Repla
 func (t *Table) cells(escape func(string) string) [][]string {
 	out := make([][]string, len(t.Rows)+1)
 	for j := range t.Columns {
-		out[0] = append(out[0], escape(t.Columns[j].head()))
+		out[0] = append(out[0], escape(t.Columns[j].heading()))
 		for i := range t.Rows {
-			out[i+1] = append(out[i+1], escape(t.show(i, j)))
+			out[i+1] = append(out[i+1], escape(t.cellText(i, j)))
 		}
 	}
 	return out

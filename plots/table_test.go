@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// results returns a table with all kinds of cells.
-func results() *Table {
+// sampleTable returns a table with all kinds of cells.
+func sampleTable() *Table {
 	t := &Table{Title: "Results", Caption: "s_λ & 100 %",
 		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"},
 			{Name: "note", Right: true}}}
@@ -26,7 +26,7 @@ func results() *Table {
 
 // TestText checks the alignment of columns.
 func TestText(t *testing.T) {
-	got := strings.Split(results().Text(), "\n")
+	got := strings.Split(sampleTable().Text(), "\n")
 	if got[0] != "Results" || got[len(got)-2] != "s_λ & 100 %" {
 		t.Errorf("title or caption: %q", got)
 	}
@@ -45,15 +45,15 @@ func TestText(t *testing.T) {
 
 // TestMarkdown checks that special characters are escaped.
 func TestMarkdown(t *testing.T) {
-	got := results().Markdown()
+	got := sampleTable().Markdown()
 	checkContains(t, got, "**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
 		"| a\\|b, \"q\"<br>&lt;i&gt; |\n", "| cal\\_housing | 640 | NaN | -1e300 |  |\n", "\ns\\_λ &amp; 100 %\n")
 }
 
 // TestCSV checks that all digits and all characters are preserved, and a blank row.
 func TestCSV(t *testing.T) {
-	tab := results()
-	rows, err := csv.NewReader(strings.NewReader(tab.CSV())).ReadAll()
+	table := sampleTable()
+	rows, err := csv.NewReader(strings.NewReader(table.CSV())).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,20 +72,20 @@ func TestCSV(t *testing.T) {
 // TestCSVSpreads checks that the numbers of a sample have separate columns in CSV, and that the other formats show its
 // text.
 func TestCSVSpreads(t *testing.T) {
-	tab := &Table{Columns: ParseColumns("its", "error")}
-	tab.Add(Spread(85, 83, 88.5, "85 (83–88.5)"), Spread(0.25, math.NaN(), math.NaN(), "25 %"))
-	tab.Add(7, nil)
-	tab.Add(Spread(math.NaN(), 1001, math.Inf(1), "FAIL (1000)"), "unknown")
-	tab.Add(nil, 1)
-	if got := tab.CSV(); got != "its,its least,its most,error\n85,83,88.5,0.25\n7,7,7,\n,1001,+Inf,unknown\n,,,1\n" {
+	table := &Table{Columns: ParseColumns("its", "error")}
+	table.Add(Spread(85, 83, 88.5, "85 (83–88.5)"), Spread(0.25, math.NaN(), math.NaN(), "25 %"))
+	table.Add(7, nil)
+	table.Add(Spread(math.NaN(), 1001, math.Inf(1), "FAIL (1000)"), "unknown")
+	table.Add(nil, 1)
+	if got := table.CSV(); got != "its,its least,its most,error\n85,83,88.5,0.25\n7,7,7,\n,1001,+Inf,unknown\n,,,1\n" {
 		t.Errorf("CSV of ranges: %q", got)
 	}
-	checkContains(t, tab.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
+	checkContains(t, table.Markdown(), "| 85 (83–88.5) | 25 % |\n", "| FAIL (1000) | unknown |\n")
 }
 
 // TestTableHTML checks that the element is well-formed, and that special characters are escaped.
 func TestTableHTML(t *testing.T) {
-	got := results().HTML()
+	got := sampleTable().HTML()
 	checkWellFormed(t, strings.ReplaceAll(got, "<br>", "<br/>"))
 	checkContains(t, got, `<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
 		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>")
@@ -94,10 +94,10 @@ func TestTableHTML(t *testing.T) {
 // TestAddTypes checks that a value of any string type, and a number with a String method, becomes a text.
 func TestAddTypes(t *testing.T) {
 	type word string
-	tb := &Table{Columns: make([]Column, 4)}
-	tb.Add(word("w"), time.Saturday, 2*time.Second, int8(3))
-	if want := []Cell{Text("w"), Text("Saturday"), Text("2s"), Number(3)}; !reflect.DeepEqual(tb.Rows[0], want) {
-		t.Errorf("%v, want %v", tb.Rows[0], want)
+	table := &Table{Columns: make([]Column, 4)}
+	table.Add(word("w"), time.Saturday, 2*time.Second, int8(3))
+	if want := []Cell{Text("w"), Text("Saturday"), Text("2s"), Number(3)}; !reflect.DeepEqual(table.Rows[0], want) {
+		t.Errorf("%v, want %v", table.Rows[0], want)
 	}
 }
 
@@ -118,31 +118,32 @@ func TestAddPanics(t *testing.T) {
 // TestBounds checks that the text of a bound is a bound, and differs from it by less than a unit of the last digit, in
 // any format.
 func TestBounds(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
+	random := rand.New(rand.NewPCG(1, 1))
 	values := []float64{0, 1500, 9.9996, 9.9994, -9.9996, 99999.6, 150003.9, 0.1, 1e-300, 5e-324, math.MaxFloat64 / 2}
 	for range 2000 {
-		values = append(values, r.NormFloat64()*math.Pow(10, float64(r.IntN(40)-20)))
+		values = append(values, random.NormFloat64()*math.Pow(10, float64(random.IntN(40)-20)))
 	}
-	show := func(c Cell, format string) string {
-		tab := &Table{Columns: []Column{{Format: format}}}
-		tab.Add(c)
-		return strings.ReplaceAll(tab.show(0, 0), ",", "")
+	formatCell := func(c Cell, format string) string {
+		table := &Table{Columns: []Column{{Format: format}}}
+		table.Add(c)
+		return strings.ReplaceAll(table.cellText(0, 0), ",", "")
 	}
 	for _, v := range values {
 		for format, unit := range map[string]float64{"": 1e-3 * math.Abs(v), "%.4g": 1e-3 * math.Abs(v),
 			"%.2e": 1e-2 * math.Abs(v), "%.2f": 0.01} {
-			lo, e1 := strconv.ParseFloat(show(AtLeast(v), format), 64)
-			hi, e2 := strconv.ParseFloat(show(AtMost(v), format), 64)
-			if e1 != nil || e2 != nil || lo > v || hi < v || hi-lo > unit+1e-15*math.Abs(v)+5e-324 {
+			lo, loErr := strconv.ParseFloat(formatCell(AtLeast(v), format), 64)
+			hi, hiErr := strconv.ParseFloat(formatCell(AtMost(v), format), 64)
+			// The two bounds differ by at most a unit of the last digit and rounding errors.
+			if loErr != nil || hiErr != nil || lo > v || hi < v || hi-lo > unit+1e-15*math.Abs(v)+5e-324 {
 				t.Fatalf("%v as %q: from %g to %g", v, format, lo, hi)
 			}
 		}
 	}
 	for want, got := range map[string]string{
-		"1.501e5": show(AtMost(150003.9), ""), "1.5e5": show(AtLeast(150003.9), ""),
-		"∞": show(AtMost(math.Inf(1)), ""), "-∞": show(AtLeast(math.Inf(-1)), ""),
-		"NaN": show(AtMost(math.NaN()), ""), "150004": show(AtMost(150004), ""),
-		"12.4 %": show(AtMost(12.36), "%.1f %%"),
+		"1.501e5": formatCell(AtMost(150003.9), ""), "1.5e5": formatCell(AtLeast(150003.9), ""),
+		"∞": formatCell(AtMost(math.Inf(1)), ""), "-∞": formatCell(AtLeast(math.Inf(-1)), ""),
+		"NaN": formatCell(AtMost(math.NaN()), ""), "150004": formatCell(AtMost(150004), ""),
+		"12.4 %": formatCell(AtMost(12.36), "%.1f %%"),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -46,41 +46,42 @@ func (d *drawing) titleSize() vg.Length {
 	return titleSize
 }
 
-// drawTitle writes the title above the plot, in a smaller size if it is too long.
+// drawTitle writes the title above the plot, in a smaller size if it is too long. The factors of font sizes here and
+// below are chosen by eye.
 func (d *drawing) drawTitle() {
-	if d.f.Title == "" {
+	if d.figure.Title == "" {
 		return
 	}
 	size, x := d.titleSize(), d.box.Min.X
-	w := boldWidth(d.f.Title, size)
-	if d.titleAtEdge || w > d.w-margin-x {
+	width := boldWidth(d.figure.Title, size)
+	if d.titleAtEdge || width > d.width-margin-x {
 		x = margin
 	}
-	y := d.h - margin - size*0.8
-	if w > d.w-2*margin {
-		size *= (d.w - 2*margin) / w
+	y := d.height - margin - size*0.8
+	if width > d.width-2*margin {
+		size *= (d.width - 2*margin) / width
 	}
 	if d.inGrid { // the title of a panel stands directly above its plot
 		y = d.box.Max.Y + d.tagRoom() + panelTitleSize*0.6
 	}
-	d.pen.text(d.f.Title, point(x, y), textStyle{size: size, weight: stdfont.WeightBold, color: textColor})
+	d.pen.text(d.figure.Title, point(x, y), textStyle{size: size, weight: stdfont.WeightBold, color: textColor})
 }
 
 // drawGrid draws the lines of the grid at the ticks of both axes, the minor ones first. A line that coincides with an
 // axis is omitted, and so is the grid of a map.
 func (d *drawing) drawGrid() {
-	if d.f.Map != nil {
+	if d.figure.Map != nil {
 		return
 	}
-	for _, minor := range []bool{true, false} {
+	for _, isMinor := range []bool{true, false} {
 		style := lineStyle(gridColor, 0.6)
-		if minor {
+		if isMinor {
 			style.Color = minorGridColor
 		}
 		for _, s := range []*scale{d.x, d.y} {
-			for _, t := range s.ticks {
-				line, ok := d.lineAt(t.Value, orientation(s == d.x), "") // a tick of the x axis has a vertical line
-				if ok && t.IsMinor() == minor && distance(line.a, d.box.Min) > 0.3 {
+			for _, tick := range s.ticks {
+				line, ok := d.lineAt(tick.Value, orientation(s == d.x), "") // a tick of the x axis has a vertical line
+				if ok && tick.IsMinor() == isMinor && distance(line.a, d.box.Min) > 0.3 {
 					d.strokeLines(style, line)
 				}
 			}
@@ -92,68 +93,69 @@ func (d *drawing) drawGrid() {
 func (d *drawing) drawAxes() {
 	x0, y0 := d.box.Min.X, d.box.Min.Y
 	d.area().StrokeLines(axisStyle, []vg.Point{{X: x0, Y: d.box.Max.Y}, d.box.Min, {X: d.box.Max.X, Y: y0}})
-	d.drawTicks(d.x, func(v float64) vg.Point { return point(d.px(v), y0) }, point(0, -tickLength),
+	d.drawTicks(d.x, func(v float64) vg.Point { return point(d.canvasX(v), y0) }, point(0, -tickLength),
 		point(0, -tickLength-tickSize), 0.5)
-	d.drawTicks(d.y, func(v float64) vg.Point { return point(x0, d.py(v)) }, point(-tickLength, 0),
+	d.drawTicks(d.y, func(v float64) vg.Point { return point(x0, d.canvasY(v)) }, point(-tickLength, 0),
 		point(-tickLength-3, -tickSize*0.35), 1)
 }
 
 // drawTicks draws the labeled ticks of a scale. position returns the point on the axis for a value. A tick extends
-// from there by the vector tick. Its label is drawn at the offset label from there, aligned by the fraction align of
+// from there by the vector mark. Its label is drawn at the offset label from there, aligned by the fraction align of
 // its width.
-func (d *drawing) drawTicks(s *scale, position func(v float64) vg.Point, tick, label vg.Point, align float64) {
-	for _, t := range s.ticks {
-		if fraction := s.norm(t.Value); t.IsMinor() || fraction < -1e-9 || fraction > 1+1e-9 {
+func (d *drawing) drawTicks(s *scale, position func(v float64) vg.Point, mark, label vg.Point, align float64) {
+	for _, tick := range s.ticks {
+		if fraction := s.fraction(tick.Value); tick.IsMinor() || fraction < -1e-9 || fraction > 1+1e-9 {
 			continue
 		}
-		pt := position(t.Value)
-		d.area().StrokeLines(axisStyle, []vg.Point{pt, pt.Add(tick)})
+		pt := position(tick.Value)
+		d.area().StrokeLines(axisStyle, []vg.Point{pt, pt.Add(mark)})
 		if s != d.x || !d.hideX {
-			d.pen.text(t.Label, pt.Add(label), textStyle{size: tickSize, color: textColor, align: align})
+			d.pen.text(tick.Label, pt.Add(label), textStyle{size: tickSize, color: textColor, align: align})
 		}
 	}
 }
 
 // drawAxisLabels writes the labels of both axes.
 func (d *drawing) drawAxisLabels() {
-	b := d.box
-	mid := point((b.Min.X+b.Max.X)/2, (b.Min.Y+b.Max.Y)/2)
+	box := d.box
+	center := point((box.Min.X+box.Max.X)/2, (box.Min.Y+box.Max.Y)/2)
 	if !d.hideX {
-		d.drawAxisLabel(d.f.X.Label, point(mid.X, b.Min.Y-tickLength-tickSize*1.25-labelSize*1.2),
-			b.Size().X, horizontal)
+		d.drawAxisLabel(d.figure.X.Label, point(center.X, box.Min.Y-tickLength-tickSize*1.25-labelSize*1.2),
+			box.Size().X, horizontal)
 	}
-	x := b.Min.X - tickLength - 3 - maxTickWidth(d.y.ticks) - labelSize*0.8
-	d.drawAxisLabel(d.f.Y.Label, point(x, mid.Y), b.Size().Y, vertical)
+	x := box.Min.X - tickLength - 3 - maxTickWidth(d.y.ticks) - labelSize*0.8
+	d.drawAxisLabel(d.figure.Y.Label, point(x, center.Y), box.Size().Y, vertical)
 }
 
 // drawAxisLabel writes the label of an axis of the given length, centered at center. A label that is longer than the
 // axis is written in a smaller size.
-func (d *drawing) drawAxisLabel(label string, center vg.Point, length vg.Length, o orientation) {
+func (d *drawing) drawAxisLabel(label string, center vg.Point, length vg.Length, direction orientation) {
 	size := labelSize * min(1, length/textWidth(label, labelSize))
-	d.pen.text(label, center, textStyle{size: size, color: textColor, align: 0.5, orientation: o})
+	d.pen.text(label, center, textStyle{size: size, color: textColor, align: 0.5, orientation: direction})
 }
 
 // tickCount returns the number of ticks, from 2 to 7, for an axis of the given length if each needs the given spacing.
 func tickCount(length, spacing vg.Length) int { return min(max(int(length/spacing), 2), 7) }
 
 // maxTickWidth returns the width of the widest label.
-func maxTickWidth(ts []plot.Tick) (w vg.Length) {
-	for _, t := range ts {
-		w = max(w, textWidth(t.Label, tickSize))
+func maxTickWidth(ticks []plot.Tick) (width vg.Length) {
+	for _, tick := range ticks {
+		width = max(width, textWidth(tick.Label, tickSize))
 	}
-	return w
+	return width
 }
 
 // isCrowded reports whether labels of the scale touch if the axis has the given length and orientation. Labels of a
 // horizontal axis stand next to each other, and those of a vertical axis above each other.
-func (s *scale) isCrowded(length vg.Length, o orientation) bool {
+func (s *scale) isCrowded(length vg.Length, direction orientation) bool {
 	previousEnd := vg.Length(math.Inf(-1))
-	for _, t := range s.ticks {
-		if t.IsMinor() {
+	for _, tick := range s.ticks {
+		if tick.IsMinor() {
 			continue
 		}
-		center, halfWidth, gap := length*vg.Length(s.norm(t.Value)), textWidth(t.Label, tickSize)/2, vg.Length(5)
-		if o == vertical {
+		center, halfWidth, gap := length*vg.Length(s.fraction(tick.Value)), textWidth(tick.Label, tickSize)/2,
+			vg.Length(5)
+		if direction == vertical {
 			halfWidth, gap = 0, tickSize*1.2
 		}
 		if center-halfWidth < previousEnd+gap {
@@ -166,11 +168,11 @@ func (s *scale) isCrowded(length vg.Length, o orientation) bool {
 
 // linearTicks returns labeled ticks in [lo, hi] at the multiples of 1, 2 or 5 times a power of ten. It chooses the
 // smallest such unit that gives at most n+1 ticks. If n < 6 and fewer than three ticks result, it tries a larger n.
-func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
+func linearTicks(lo, hi float64, n int) (ticks []plot.Tick) {
 	minExponent := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
 	for k := 0; ; k++ { // units in increasing order
-		mult, exp := []float64{1, 2, 5}[k%3], minExponent+k/3
-		unit := mult * math.Pow(10, float64(exp))
+		multiple, exponent := []float64{1, 2, 5}[k%3], minExponent+k/3
+		unit := multiple * math.Pow(10, float64(exponent))
 		minMultiple, maxMultiple := math.Ceil(lo/unit-1e-9), math.Floor(hi/unit+1e-9)
 		switch {
 		case maxMultiple-minMultiple > float64(n):
@@ -179,25 +181,27 @@ func linearTicks(lo, hi float64, n int) (ts []plot.Tick) {
 			return linearTicks(lo, hi, n+1)
 		}
 		for j := minMultiple; j <= maxMultiple; j++ {
-			label := tickLabel(j*mult, exp, math.Max(math.Abs(lo), math.Abs(hi)))
-			ts = append(ts, plot.Tick{Value: j * unit, Label: label})
+			label := tickLabel(j*multiple, exponent, math.Max(math.Abs(lo), math.Abs(hi)))
+			ticks = append(ticks, plot.Tick{Value: j * unit, Label: label})
 		}
-		return ts
+		return ticks
 	}
 }
 
-// tickLabel writes j·10^exp, where j is a whole number, so that no label shows a rounding error. top is the largest
-// magnitude on the axis. The label has no power of ten if top is below 10⁷ and at most four decimals are needed.
-// Otherwise all labels of the axis are multiples of the same power of ten, that of top.
-func tickLabel(j float64, exp int, top float64) string {
+// tickLabel writes j·10^exponent, where j is a whole number, so that no label shows a rounding error. largest is the
+// largest magnitude on the axis. The label has no power of ten if largest is below 10⁷ and at most four decimals are
+// needed. Otherwise all labels of the axis are multiples of the same power of ten, that of largest.
+func tickLabel(j float64, exponent int, largest float64) string {
 	if j == 0 {
 		return "0"
 	}
-	if top < 1e7 && exp >= -4 {
-		return text.Group(text.Minus(strconv.FormatFloat(j*math.Pow(10, float64(exp)), 'f', max(0, -exp), 64)))
+	if largest < 1e7 && exponent >= -4 {
+		return text.Group(text.Minus(strconv.FormatFloat(j*math.Pow(10, float64(exponent)), 'f', max(0, -exponent),
+			64)))
 	}
-	p := int(math.Floor(math.Log10(top)))
-	return text.TimesPower(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
+	largestExponent := int(math.Floor(math.Log10(largest)))
+	return text.TimesPower(strconv.FormatFloat(j*math.Pow(10, float64(exponent-largestExponent)), 'f', max(0,
+		largestExponent-exponent), 64), largestExponent)
 }
 
 // logTicks returns ticks in [lo, hi] for a logarithmic axis with space for about n labels. It labels the powers of ten,
@@ -209,56 +213,55 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	for decades/float64(every) > float64(max(n, 2))+1 {
 		every++
 	}
-	multiples := "1" // digits of the labeled multiples
-
+	multiples := "1"                                // digits of the labeled multiples
 	if decades < 1.7 || 3*decades <= float64(n)+1 { // there is space for 2 and 5 as well
 		multiples = "125"
 	}
 	if decades < 0.7 {
 		multiples = "123456789"
 	}
-	ts := multipleTicks(lo, hi, multiples, every)
+	ticks := multipleTicks(lo, hi, multiples, every)
 	// At least three labels are needed to recognize a logarithmic axis.
 	for _, candidate := range []string{"13", "125", "123456789"} {
-		if labelCount(ts) < 3 && len(candidate) > len(multiples) {
-			ts = multipleTicks(lo, hi, candidate, 1)
+		if labelCount(ticks) < 3 && len(candidate) > len(multiples) {
+			ticks = multipleTicks(lo, hi, candidate, 1)
 		}
 	}
-	if labelCount(ts) < 3 { // in a small part of a decade, linear ticks are more useful
+	if labelCount(ticks) < 3 { // in a small part of a decade, linear ticks are more useful
 		return linearTicks(lo, hi, n)
 	}
-	return ts
+	return ticks
 }
 
 // multipleTicks returns the ticks of a logarithmic axis in [lo, hi] at the multiples 1 to 9 of powers of ten. Ticks at
 // the multiples whose digits are in multiples, of every every-th power of ten, are labeled; the other ticks are minor.
 // If every exceeds 1, there are ticks at the powers of ten only.
-func multipleTicks(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
+func multipleTicks(lo, hi float64, multiples string, every int) (ticks []plot.Tick) {
 	isPlain := len(multiples) > 1 && lo >= 1e-3 && hi <= 1e6 // labels without powers of ten
-	p0, p1 := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
-	for p := p0; p <= p1; p++ {
-		for m := 1; m <= 9; m++ {
-			v := float64(m) * math.Pow(10, float64(p))
-			if v < lo*(1-1e-12) || v > hi*(1+1e-12) || v == 0 || m > 1 && every > 1 {
+	minExponent, maxExponent := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
+	for exponent := minExponent; exponent <= maxExponent; exponent++ {
+		for digit := 1; digit <= 9; digit++ {
+			v := float64(digit) * math.Pow(10, float64(exponent))
+			if v < lo*(1-1e-12) || v > hi*(1+1e-12) || v == 0 || digit > 1 && every > 1 {
 				continue
 			}
-			t := plot.Tick{Value: v}
-			if strings.Contains(multiples, strconv.Itoa(m)) && p%every == 0 {
-				t.Label = text.TimesPower(strconv.Itoa(m), p)
+			tick := plot.Tick{Value: v}
+			if strings.Contains(multiples, strconv.Itoa(digit)) && exponent%every == 0 {
+				tick.Label = text.TimesPower(strconv.Itoa(digit), exponent)
 				if isPlain {
-					t.Label = text.Plain(v)
+					tick.Label = text.Plain(v)
 				}
 			}
-			ts = append(ts, t)
+			ticks = append(ticks, tick)
 		}
 	}
-	return ts
+	return ticks
 }
 
 // labelCount returns the number of ticks that have a label.
-func labelCount(ts []plot.Tick) (n int) {
-	for _, t := range ts {
-		if t.Label != "" {
+func labelCount(ticks []plot.Tick) (n int) {
+	for _, tick := range ticks {
+		if tick.Label != "" {
 			n++
 		}
 	}
@@ -268,6 +271,6 @@ func labelCount(ts []plot.Tick) (n int) {
 // isShortPlain reports whether v is short when written without a power of ten: if it is 0, from 0.001 to below 1000 in
 // magnitude, or a whole number of at most seven digits.
 func isShortPlain(v float64) bool {
-	a := math.Abs(v)
-	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)
+	magnitude := math.Abs(v)
+	return v == 0 || magnitude >= 1e-3 && magnitude < 1e3 || magnitude < 1e7 && v == math.Trunc(v)
 }

@@ -28,13 +28,14 @@ func (drawer) Draw(f *plots.Figure, format string) ([]byte, error) {
 
 // DrawText draws the line as the title of an empty figure.
 func (drawer) DrawText(line, format string) []byte {
-	b, err := document{format, 6.5, 0.5, "", line}.render(func(p pen, w, h vg.Length) {
-		(&drawing{f: &plots.Figure{Title: line}, pen: p, w: w, h: h}).drawTitle()
+	const width, height = 6.5, 0.5 // inches
+	encoded, err := document{format, width, height, "", line}.render(func(p pen, w, h vg.Length) {
+		(&drawing{figure: &plots.Figure{Title: line}, pen: p, width: w, height: h}).drawTitle()
 	})
 	if err != nil { // writing to memory does not fail
 		panic(err)
 	}
-	return b
+	return encoded
 }
 
 // Interactive returns the figure as an SVG element whose parts are grouped, and the data for its script as JSON.
@@ -42,10 +43,10 @@ func (drawer) Interactive(f *plots.Figure) (svg, data string) {
 	var drawings []*drawing
 	w, h := sizeOf(f)
 	doc := document{"groups", w, h, f.Title, f.Caption}
-	b, err := doc.render(func(p pen, w, h vg.Length) { drawings = drawTo(f, p, w, h) })
+	encoded, err := doc.render(func(p pen, w, h vg.Length) { drawings = drawTo(f, p, w, h) })
 	if err != nil { // writing to memory does not fail
 		panic(err)
 	}
-	_, svg, _ = strings.Cut(string(b), "<svg ")
+	_, svg, _ = strings.Cut(string(encoded), "<svg ")
 	return `<svg style="max-width:100%;height:auto" ` + svg, figureData(f, drawings)
 }

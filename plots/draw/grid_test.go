@@ -16,65 +16,67 @@ import (
 
 // sampleGrid returns a grid of three panels in two columns.
 func sampleGrid() *plots.Figure {
-	a := plots.Convergence("first", 1e-3, plots.Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
+	first := plots.Convergence("first", 1e-3, plots.Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}},
 		plots.Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
-	b := plots.Convergence("second", 1e-3, plots.Series{Name: "cg", Y: []float64{1, 0.8, 0.5, 0.2, 0.1}})
-	c := plots.Convergence("third", 1e-3, plots.Series{Name: "cg", Y: []float64{1, 0.9}},
+	second := plots.Convergence("second", 1e-3, plots.Series{Name: "cg", Y: []float64{1, 0.8, 0.5, 0.2, 0.1}})
+	third := plots.Convergence("third", 1e-3, plots.Series{Name: "cg", Y: []float64{1, 0.9}},
 		plots.Series{Name: "direct", Y: []float64{1e-9}, Style: plots.Points})
-	return plots.Grid("grid", 2, a, b, c)
+	return plots.Grid("grid", 2, first, second, third)
 }
 
-// arranged returns the drawings of the panels, laid out on 468×400 points.
-func arranged(f *plots.Figure) []*drawing {
-	ds := panelsOf(f, pen{Canvas: new(recorder.Canvas)})
-	alignPanels(f, ds, 468, 400)
-	return ds
+// layOutPanels returns the drawings of the panels, laid out on 468×400 points.
+func layOutPanels(f *plots.Figure) []*drawing {
+	drawings := panelsOf(f, pen{Canvas: new(recorder.Canvas)})
+	alignPanels(f, drawings, 468, 400)
+	return drawings
 }
 
-// near reports whether two lengths differ by less than half a point.
-func near(a, b vg.Length) bool { return a-b < 0.5 && b-a < 0.5 }
+// isNear reports whether two lengths differ by less than half a point.
+func isNear(a, b vg.Length) bool { return a-b < 0.5 && b-a < 0.5 }
 
 // TestGridLayout checks that plots have the same size and are aligned, and that ShareX gives them the same axis.
 func TestGridLayout(t *testing.T) {
 	f := sampleGrid()
-	ds := arranged(f)
-	if ds[0].x.max == ds[1].x.max || ds[0].y.min == ds[2].y.min {
+	drawings := layOutPanels(f)
+	if drawings[0].x.max == drawings[1].x.max || drawings[0].y.min == drawings[2].y.min {
 		t.Error("without ShareX, two panels have the same axis")
 	}
-	if !near(ds[0].box.Min.X, ds[2].box.Min.X) || !near(ds[0].box.Min.Y, ds[1].box.Min.Y) ||
-		!near(ds[0].box.Max.Y, ds[1].box.Max.Y) {
-		t.Errorf("plots are not in line: %v %v %v", ds[0].box, ds[1].box, ds[2].box)
+	if !isNear(drawings[0].box.Min.X, drawings[2].box.Min.X) || !isNear(drawings[0].box.Min.Y, drawings[1].box.Min.Y) ||
+		!isNear(drawings[0].box.Max.Y, drawings[1].box.Max.Y) {
+		t.Errorf("plots are not in line: %v %v %v", drawings[0].box, drawings[1].box, drawings[2].box)
 	}
 	f.ShareX = true
-	ds = arranged(f)
-	for i, d := range ds {
-		if d.x.min != ds[0].x.min || d.x.max != ds[0].x.max ||
-			!reflect.DeepEqual(labels(d.x.ticks), labels(ds[0].x.ticks)) {
+	drawings = layOutPanels(f)
+	for i, d := range drawings {
+		if d.x.min != drawings[0].x.min || d.x.max != drawings[0].x.max ||
+			!reflect.DeepEqual(labels(d.x.ticks), labels(drawings[0].x.ticks)) {
 			t.Errorf("panel %d does not share its axis", i)
 		}
-		if size := d.box.Size(); !near(size.X, ds[0].box.Size().X) || !near(size.Y, ds[0].box.Size().Y) {
-			t.Errorf("panel %d is %v, the first %v", i, size, ds[0].box.Size())
+		if size := d.box.Size(); !isNear(size.X, drawings[0].box.Size().X) ||
+			!isNear(size.Y, drawings[0].box.Size().Y) {
+			t.Errorf("panel %d is %v, the first %v", i, size, drawings[0].box.Size())
 		}
 	}
-	if ds[0].x.max < 4 {
-		t.Errorf("the shared axis does not show all panels: %v", ds[0].x)
+	if drawings[0].x.max < 4 {
+		t.Errorf("the shared axis does not show all panels: %v", drawings[0].x)
 	}
-	if !ds[0].hideX || ds[1].hideX || ds[2].hideX {
+	if !drawings[0].hideX || drawings[1].hideX || drawings[2].hideX {
 		t.Error("labels of x hidden: want those of the first panel, which has one below")
 	}
 }
 
 // TestGridLegend checks that a name has the same appearance in all panels and is listed once in the legend.
 func TestGridLegend(t *testing.T) {
-	ds := arranged(sampleGrid())
+	drawings := layOutPanels(sampleGrid())
 	var names []string
-	for _, e := range entries(ds...) {
-		names = append(names, e.name)
+	for _, entry := range entries(drawings...) {
+		names = append(names, entry.name)
 	}
 	if !reflect.DeepEqual(names, []string{"pcg", "cg", "direct"}) {
 		t.Errorf("legend %v", names)
 	}
-	if cg := ds[0].appearanceOf(1); !reflect.DeepEqual(ds[1].appearanceOf(0), cg) || !reflect.DeepEqual(ds[2].appearanceOf(0), cg) {
+	if cg := drawings[0].appearanceOf(1); !reflect.DeepEqual(drawings[1].appearanceOf(0), cg) ||
+		!reflect.DeepEqual(drawings[2].appearanceOf(0), cg) {
 		t.Error("cg looks different in different panels")
 	}
 	svg := sampleGrid().SVG()
@@ -119,10 +121,11 @@ func TestGridValidate(t *testing.T) {
 // if one of them is wider than its plot.
 func TestPanelTitles(t *testing.T) {
 	titlePositions := func(second string) (x []float64) {
-		a := &plots.Figure{Title: "short", Series: line(1, 2)}
-		b := &plots.Figure{Title: second, Series: line(1, 2)}
-		for _, m := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
-			v := must(strconv.ParseFloat(m[1], 64))
+		a := &plots.Figure{Title: "short", Series: unnamedSeries(1, 2)}
+		b := &plots.Figure{Title: second, Series: unnamedSeries(1, 2)}
+		for _,
+			match := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
+			v := must(strconv.ParseFloat(match[1], 64))
 			x = append(x, v)
 		}
 		return x
@@ -154,20 +157,21 @@ func TestGroupAlike(t *testing.T) {
 // TestLabelsFit checks that the label of an axis, or of the colors of a map, is not longer than the axis.
 func TestLabelsFit(t *testing.T) {
 	long := plots.Axis{Label: strings.Repeat("a long label ", 9)}
-	plain := &plots.Figure{X: long, Y: long, Series: line(1, 2)}
+	plain := &plots.Figure{X: long, Y: long, Series: unnamedSeries(1, 2)}
 	colors := &plots.Figure{X: long, Y: long, Map: &plots.HeatMap{X: []float64{1, 2}, Y: []float64{1}, Z: [][]float64{{1, 2}},
 		Color: long}}
 	for _, f := range []*plots.Figure{plain, colors, plots.Grid("", 2, plain, colors)} {
-		c := new(recorder.Canvas)
-		w, h := sizeOf(f)
+		canvas := new(recorder.Canvas)
+		width, height := sizeOf(f)
 		longest := 0.0
-		for _, d := range drawTo(f, pen{Canvas: c}, vg.Length(w)*vg.Inch, vg.Length(h)*vg.Inch) {
+		for _, d := range drawTo(f, pen{Canvas: canvas}, vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch) {
 			longest = max(longest, d.box.Size().X.Points())
 		}
 		count := 0
-		for _, m := range regexp.MustCompile(`textLength="([0-9.]+)"[^>]*>a long`).FindAllStringSubmatch(f.SVG(), -1) {
+		for _, match := range regexp.MustCompile(`textLength="([0-9.]+)"[^>]*>a long`).FindAllStringSubmatch(f.SVG(),
+			-1) {
 			count++
-			if length, _ := strconv.ParseFloat(m[1], 64); length > longest+0.1 {
+			if length, _ := strconv.ParseFloat(match[1], 64); length > longest+0.1 {
 				t.Errorf("a label of %g points, the longest axis has %g", length, longest)
 			}
 		}

@@ -24,7 +24,7 @@ func sampleMap() *plots.Figure {
 // TestMapCells checks the rectangles of the cells, and which cell contains a point.
 func TestMapCells(t *testing.T) {
 	f := sampleMap()
-	d := laidOut(f)
+	d := layOut(f)
 	if first, last := d.cell(0, 0), d.cell(1, 2); distance(first.Min, d.box.Min) > 1e-6 ||
 		distance(last.Max, d.box.Max) > 1e-6 {
 		t.Errorf("cells from %v to %v do not fill %v", first.Min, last.Max, d.box)
@@ -34,16 +34,16 @@ func TestMapCells(t *testing.T) {
 	}
 	for _, c := range []struct {
 		x, y float64
-		i, j int
-		ok   bool
+		i, j int  // row and column of the cell that contains (x, y)
+		ok   bool // a cell contains (x, y)
 	}{{500, 1e-6, 0, 0, true}, {720, 1e-4, 1, 1, true}, {700, 1e-4, 1, 0, true}, {3000, 1e-6, 0, 0, false}, {0, 1, 0,
 		0, false}} {
 		if i, j, ok := cellAt(f, c.x, c.y); ok != c.ok || ok && (i != c.i || j != c.j) {
 			t.Errorf("cellAt(%g, %g) = %d, %d, %v", c.x, c.y, i, j, ok)
 		}
 	}
-	if d.bar.Min.X < d.box.Max.X || d.bar.Max.X+d.barLabelWidth() > d.w {
-		t.Errorf("bar %v beside the plot %v on %v points", d.bar, d.box, d.w)
+	if d.colorBar.Min.X < d.box.Max.X || d.colorBar.Max.X+d.colorBarLabelWidth() > d.width {
+		t.Errorf("bar %v beside the plot %v on %v points", d.colorBar, d.box, d.width)
 	}
 	if got := labels(d.x.ticks); !reflect.DeepEqual(got, []string{"500", "1000", "2000"}) {
 		t.Errorf("ticks %v", got)
@@ -63,7 +63,7 @@ func TestMapImage(t *testing.T) {
 	}
 	z[3][5] = math.NaN()
 	f := &plots.Figure{Map: &plots.HeatMap{X: x, Y: y, Z: z, Bare: true}, X: plots.Axis{Min: -10, Max: nx}}
-	d := laidOut(f)
+	d := layOut(f)
 	svg := f.SVG()
 	if !strings.Contains(svg, "<image") || len(svg) > 50*nx*ny {
 		t.Errorf("%d bytes", len(svg))
@@ -71,14 +71,14 @@ func TestMapImage(t *testing.T) {
 	img := must(png.Decode(bytes.NewReader(f.PNG())))
 	// colorOf returns the color of the picture at the data coordinates x and y.
 	colorOf := func(x, y float64) color.NRGBA {
-		scale := float64(img.Bounds().Dx()) / float64(d.w)
-		return nrgba(img.At(int(float64(d.px(x))*scale), img.Bounds().Dy()-1-int(float64(d.py(y))*scale)))
+		scale := float64(img.Bounds().Dx()) / float64(d.width)
+		return nrgba(img.At(int(float64(d.canvasX(x))*scale), img.Bounds().Dy()-1-int(float64(d.canvasY(y))*scale)))
 	}
-	for _, c := range [][2]int{{0, 0}, {ny - 1, nx - 1}, {ny / 2, 7}, {10, 50}} {
-		got, want := colorOf(float64(c[1]), float64(c[0])), nrgba(d.shadeOf(z[c[0]][c[1]]))
+	for _, cell := range [][2]int{{0, 0}, {ny - 1, nx - 1}, {ny / 2, 7}, {10, 50}} {
+		got, want := colorOf(float64(cell[1]), float64(cell[0])), nrgba(d.shadeOf(z[cell[0]][cell[1]]))
 		for k, v := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
 			if v < -12 || v > 12 { // the pixel may belong to the next cell, whose color differs slightly
-				t.Errorf("cell %v: %v, want %v (%d)", c, got, want, k)
+				t.Errorf("cell %v: %v, want %v (%d)", cell, got, want, k)
 			}
 		}
 	}
@@ -117,15 +117,15 @@ func TestMapText(t *testing.T) {
 
 // TestColors checks that the lightness of the colors decreases, and that the values in the cells have enough contrast.
 func TestColors(t *testing.T) {
-	last := 2.0
+	previous := 2.0
 	for k := range 101 {
-		l := luminance(colorAt(float64(k) / 100))
-		if l >= last {
+		lum := luminance(colorAt(float64(k) / 100))
+		if lum >= previous {
 			t.Fatalf("luminance rises at %d", k)
 		}
-		last = l
+		previous = lum
 	}
-	d := &drawing{f: sampleMap(), color: newScale(&plots.Axis{Min: 0, Max: 1}, limits{0, 1})}
+	d := &drawing{figure: sampleMap(), color: newScale(&plots.Axis{Min: 0, Max: 1}, limits{0, 1})}
 	for k := range 101 {
 		z := 1e-9 + float64(k)/100
 		a, b := luminance(d.shadeOf(z)), luminance(d.textColorOn(z))
@@ -137,14 +137,14 @@ func TestColors(t *testing.T) {
 
 // luminance returns the relative luminance of a color in sRGB, from 0 to 1.
 func luminance(c color.NRGBA) float64 {
-	lin := func(v uint8) float64 {
+	linear := func(v uint8) float64 {
 		x := float64(v) / 255
 		if x <= 0.04045 {
 			return x / 12.92
 		}
 		return math.Pow((x+0.055)/1.055, 2.4)
 	}
-	return 0.2126*lin(c.R) + 0.7152*lin(c.G) + 0.0722*lin(c.B)
+	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
 }
 
 // TestMapValidate checks the errors of maps that cannot be drawn.

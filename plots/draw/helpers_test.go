@@ -21,36 +21,36 @@ func TestMarkLabel(t *testing.T) {
 	}
 	f := &plots.Figure{X: plots.Axis{Min: 0, Max: 100}, Y: plots.Axis{Min: 0, Max: 100},
 		Series: []plots.Series{{X: x, Y: y, Style: plots.Points}}, Marks: []plots.Mark{{X: 50, Y: 50, Label: "the one chosen"}}}
-	d := laidOut(f)
+	d := layOut(f)
 	d.placeLabels()
-	ls := d.labels
-	if len(ls) != 1 || ls[0].veiled != nil || ls[0].mark == nil {
-		t.Errorf("want one label, of the mark and without a box behind it, got %+v", ls)
+	labels := d.labels
+	if len(labels) != 1 || labels[0].veiled != nil || labels[0].mark == nil {
+		t.Errorf("want one label, of the mark and without a box behind it, got %+v", labels)
 	}
 }
 
 // TestSVGText checks that each piece of a line has its length, so that superscripts and subscripts have the right
 // position in any font.
 func TestSVGText(t *testing.T) {
-	svg := (&plots.Figure{Title: "κ of M⁻¹A <λ_p>", X: plots.Axis{Label: "10⁻³ s"}, Series: line(1, 2)}).SVG()
+	svg := (&plots.Figure{Title: "κ of M⁻¹A <λ_p>", X: plots.Axis{Label: "10⁻³ s"}, Series: unnamedSeries(1, 2)}).SVG()
 	var end float64
 	for _, want := range []string{"κ of M", "−1", "A &lt;λ", "p", "&gt;"} {
-		m := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want +
+		match := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want +
 			`</text>`).FindStringSubmatch(svg)
-		if m == nil {
+		if match == nil {
 			t.Fatalf("no %q", want)
 		}
-		x, _ := strconv.ParseFloat(m[1], 64)
+		x, _ := strconv.ParseFloat(match[1], 64)
 		if end > 0 && math.Abs(x-end) > 0.02 {
 			t.Errorf("%q starts at %g, the run before ends at %g", want, x, end)
 		}
-		length, _ := strconv.ParseFloat(m[2], 64)
+		length, _ := strconv.ParseFloat(match[2], 64)
 		end = x + length
 	}
 	if i := strings.IndexFunc(svg, text.IsMark); i >= 0 {
 		t.Errorf("a mark is left: %.80q", svg[i:])
 	}
-	if svg := (&plots.Figure{Title: "a\ue001\ue000b", Series: line(1, 2)}).SVG(); !strings.Contains(svg,
+	if svg := (&plots.Figure{Title: "a\ue001\ue000b", Series: unnamedSeries(1, 2)}).SVG(); !strings.Contains(svg,
 		">a  b</text>") {
 		t.Error("private characters in a label")
 	}
@@ -64,8 +64,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// line returns one series without a name.
-func line(y ...float64) []plots.Series { return []plots.Series{{Y: y}} }
+// unnamedSeries returns one series without a name.
+func unnamedSeries(y ...float64) []plots.Series { return []plots.Series{{Y: y}} }
 
 // checkContains reports an error for each of the parts that the text does not contain.
 func checkContains(t testing.TB, text string, parts ...string) {

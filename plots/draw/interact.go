@@ -20,21 +20,21 @@ type jsonFloats []float64
 
 // MarshalJSON implements json.Marshaler.
 func (v jsonFloats) MarshalJSON() ([]byte, error) {
-	b := []byte{'['}
-	for i, x := range v {
+	text := []byte{'['}
+	for i, number := range v {
 		if i > 0 {
-			b = append(b, ',')
+			text = append(text, ',')
 		}
 		switch {
-		case math.IsNaN(x):
-			b = append(b, "null"...)
-		case math.IsInf(x, 0):
-			b = append(b, map[bool]string{true: "1e999", false: "-1e999"}[x > 0]...)
+		case math.IsNaN(number):
+			text = append(text, "null"...)
+		case math.IsInf(number, 0):
+			text = append(text, map[bool]string{true: "1e999", false: "-1e999"}[number > 0]...)
 		default:
-			b = strconv.AppendFloat(b, x, 'g', 8, 64)
+			text = strconv.AppendFloat(text, number, 'g', 8, 64)
 		}
 	}
-	return append(b, ']'), nil
+	return append(text, ']'), nil
 }
 
 // jsonObject is a part of the data that are passed to the script of a figure.
@@ -48,18 +48,18 @@ func figureData(f *plots.Figure, drawings []*drawing) string {
 		panels = append(panels, d.plotData())
 	}
 	out := jsonObject{"panels": panels, "shareX": f.ShareX}
-	if c := f.Controls; c != nil {
-		sliders := slices.Clone(c.Sliders)
+	if controls := f.Controls; controls != nil {
+		sliders := slices.Clone(controls.Sliders)
 		for i := range sliders {
 			sliders[i].Name = text.Flat(sliders[i].Name)
 		}
-		out["controls"] = jsonObject{"name": c.Name, "sliders": sliders, "data": c.Data}
+		out["controls"] = jsonObject{"name": controls.Name, "sliders": sliders, "data": controls.Data}
 	}
-	b, err := json.Marshal(out) // writes < as \u003c, so that the data cannot end the script element
+	text, err := json.Marshal(out) // writes < as \u003c, so that the data cannot end the script element
 	if err != nil {
 		return `{"panels":null}`
 	}
-	return string(b)
+	return string(text)
 }
 
 // plotData returns the data of one drawn plot: the sides of its box (left, bottom, right, top) in points, its axes,
@@ -70,17 +70,17 @@ func (d *drawing) plotData() jsonObject {
 		return jsonObject{"log": s.axis.Log, "min": s.min, "max": s.max, "label": text.Flat(s.axis.Label),
 			"ticks": jsonFloats(s.axis.Ticks), "names": s.axis.Names}
 	}
-	f, low, high := d.f, d.box.Min, d.box.Max
+	f, low, high := d.figure, d.box.Min, d.box.Max
 	series, marks := []jsonObject{}, [][3]any{}
 	for i := range f.Series {
 		series = append(series, d.seriesData(i))
 	}
-	for _, m := range f.Marks {
-		if f.X.Shows(m.X) && f.Y.Shows(m.Y) {
-			marks = append(marks, [3]any{m.X, m.Y, text.Flat(m.Label)})
+	for _, mark := range f.Marks {
+		if f.X.Shows(mark.X) && f.Y.Shows(mark.Y) {
+			marks = append(marks, [3]any{mark.X, mark.Y, text.Flat(mark.Label)})
 		}
 	}
-	p := jsonObject{"box": jsonFloats{low.X.Points(), low.Y.Points(), high.X.Points(), high.Y.Points()},
+	plot := jsonObject{"box": jsonFloats{low.X.Points(), low.Y.Points(), high.X.Points(), high.Y.Points()},
 		"x": axis(d.x), "y": axis(d.y), "series": series, "h": refLineData(f.HLines), "v": refLineData(f.VLines),
 		"marks": marks,
 		"hideX": d.hideX, "fixed": f.Map != nil || f.X.Names != nil || f.Y.Names != nil}
@@ -89,17 +89,18 @@ func (d *drawing) plotData() jsonObject {
 		for _, row := range m.Z {
 			rows = append(rows, row)
 		}
-		p["map"] = jsonObject{"label": text.Flat(m.Color.Label), "x": jsonFloats(m.X), "y": jsonFloats(m.Y), "z": rows}
+		plot["map"] = jsonObject{"label": text.Flat(m.Color.Label), "x": jsonFloats(m.X), "y": jsonFloats(m.Y),
+			"z": rows}
 	}
-	return p
+	return plot
 }
 
 // refLineData returns the position and the label of each line. A line whose position is not finite is omitted.
 func refLineData(refLines []plots.RefLine) [][2]any {
 	out := [][2]any{}
-	for _, l := range refLines {
-		if !math.IsNaN(l.At) && !math.IsInf(l.At, 0) {
-			out = append(out, [2]any{l.At, text.Flat(l.Label)})
+	for _, line := range refLines {
+		if !math.IsNaN(line.At) && !math.IsInf(line.At, 0) {
+			out = append(out, [2]any{line.At, text.Flat(line.Label)})
 		}
 	}
 	return out
@@ -114,16 +115,17 @@ const thinningThreshold = 4000
 // seriesData returns the data of series i: its name (n), style (s), color (c), dashes (d), marker (m), and samples (x,
 // y, and lo and hi for a band).
 func (d *drawing) seriesData(i int) jsonObject {
-	s, style := &d.f.Series[i], d.appearanceOf(i)
+	s, style := &d.figure.Series[i], d.appearanceOf(i)
 	dashes := ""
-	for _, w := range style.dash {
-		dashes = strings.TrimSpace(fmt.Sprintf("%s %g", dashes, w.Points()))
+	for _, length := range style.dash {
+		dashes = strings.TrimSpace(fmt.Sprintf("%s %g", dashes, length.Points()))
 	}
 	var previousPoint vg.Point
 	x, y, lo, hi := jsonFloats{}, jsonFloats{}, jsonFloats{}, jsonFloats{}
 	for j, v := range s.Y {
-		pt := point(d.px(s.Abscissa(j)), d.py(v))
-		if len(s.Y) > thinningThreshold && j > 0 && j < len(s.Y)-1 && d.f.X.Shows(s.Abscissa(j)) && d.f.Y.Shows(v) {
+		pt := point(d.canvasX(s.Abscissa(j)), d.canvasY(v))
+		if len(s.Y) > thinningThreshold && j > 0 && j < len(s.Y)-1 && d.figure.X.Shows(s.Abscissa(j)) &&
+			d.figure.Y.Shows(v) {
 			if distance(pt, previousPoint) < minDistance {
 				continue
 			}
@@ -152,15 +154,15 @@ func (m shape) pathData(radius vg.Length) string {
 		r := float64(m.outer * radius)
 		return fmt.Sprintf("M%.3g,0A%.3g,%.3g 0 1 0 %.3g,0A%.3g,%.3g 0 1 0 %.3g,0Z", r, r, r, -r, r, r, r)
 	}
-	d := "M"
-	for i, c := range m.path(vg.Point{}, radius) {
-		if c.Type == vg.CloseComp {
+	path := "M"
+	for i, component := range m.path(vg.Point{}, radius) {
+		if component.Type == vg.CloseComp {
 			break
 		}
 		if i > 0 {
-			d += "L"
+			path += "L"
 		}
-		d += fmt.Sprintf("%.3g,%.3g", c.Pos.X.Points(), -c.Pos.Y.Points())
+		path += fmt.Sprintf("%.3g,%.3g", component.Pos.X.Points(), -component.Pos.Y.Points())
 	}
-	return d + "Z"
+	return path + "Z"
 }

@@ -13,17 +13,18 @@ type raster struct{ *vgimg.Canvas }
 
 // Stroke implements vg.Canvas. It draws long paths in pieces, because the time of the rasterizer grows with the square
 // of the number of points of a path.
-func (g raster) Stroke(path vg.Path) {
+func (r raster) Stroke(path vg.Path) {
 	const piece = 32 // points of a piece; a judgment
-	g.Canvas.Stroke(path[:min(piece, len(path))])
+	r.Canvas.Stroke(path[:min(piece, len(path))])
 	for i := piece; i < len(path); i += piece {
-		g.Canvas.Stroke(append(vg.Path{{Type: vg.MoveComp, Pos: path[i-1].Pos}}, path[i:min(i+piece, len(path))]...))
+		r.Canvas.Stroke(append(vg.Path{{Type: vg.MoveComp, Pos: path[i-1].Pos}}, path[i:min(i+piece, len(path))]...))
 	}
 }
 
 // rasterizeData draws the data into d.raster, so that labels and the legend can be placed where no data are.
 func (d *drawing) rasterizeData() {
-	d.raster = raster{vgimg.NewWith(vgimg.UseWH(d.w, d.h), vgimg.UseDPI(72), vgimg.UseBackgroundColor(backgroundColor))}
+	d.raster = raster{vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(72),
+		vgimg.UseBackgroundColor(backgroundColor))}
 	rasterDrawing := *d
 	rasterDrawing.pen = pen{d.raster}
 	rasterDrawing.drawData()
@@ -33,7 +34,7 @@ func (d *drawing) rasterizeData() {
 // It is 0 if nothing is drawn in r.
 func (d *drawing) darknessIn(r vg.Rectangle) (sum float64) {
 	for x := int(r.Min.X); x <= int(r.Max.X); x++ {
-		for y := int(d.h - r.Max.Y); y <= int(d.h-r.Min.Y); y++ {
+		for y := int(d.height - r.Max.Y); y <= int(d.height-r.Min.Y); y++ {
 			r, g, b, _ := d.raster.Image().At(x, y).RGBA()
 			sum += 1 - float64(r+g+b)/(3*math.MaxUint16)
 		}
@@ -54,37 +55,37 @@ type placedLabel struct {
 // around the mark. A map has its labels outside, so d.labels is nil.
 func (d *drawing) placeLabels() {
 	d.labels = nil
-	if d.f.Map != nil {
+	if d.figure.Map != nil {
 		return
 	}
 	d.rasterizeData()
-	for _, r := range d.refLines() {
+	for _, line := range d.refLines() {
 		along, sides := point(1, 0), []vg.Point{{Y: 2}, {Y: -markSize - 4}}
-		if r.orientation == vertical {
+		if line.orientation == vertical {
 			along, sides = point(0, 1), []vg.Point{{X: -markSize - 2}, {X: 2}}
 		}
-		lowest, highest := r.a.Add(along.Scale(5)), r.b.Sub(along.Scale(textWidth(r.label, markSize)+4))
+		lowest, highest := line.a.Add(along.Scale(5)), line.b.Sub(along.Scale(textWidth(line.label, markSize)+4))
 		var corners []vg.Point
 		for _, t := range []vg.Length{0, 1, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875} {
 			start := highest.Scale(1 - t).Add(lowest.Scale(t))
 			corners = append(corners, start.Add(sides[0]), start.Add(sides[1]))
 		}
-		d.placeLabel(placedLabel{text: r.label, orientation: r.orientation}, corners)
+		d.placeLabel(placedLabel{text: line.label, orientation: line.orientation}, corners)
 	}
-	for _, m := range d.f.Marks {
-		pt, ok := d.markPoint(m)
+	for _, mark := range d.figure.Marks {
+		pt, ok := d.markPoint(mark)
 		if !ok {
 			continue
 		}
-		w := textWidth(m.Label, markSize)
+		width := textWidth(mark.Label, markSize)
 		// The candidates are left, right, above and below the mark, the nearest ones first.
 		var corners []vg.Point
 		for _, height := range []vg.Length{5, 9, 24, 42, 62, 84, 110} { // from 24 on, a line leads to the mark
-			for _, side := range []vg.Length{7, -w - 7, -w / 2} {
+			for _, side := range []vg.Length{7, -width - 7, -width / 2} {
 				corners = append(corners, pt.Add(point(side, height)), pt.Add(point(side, -height-markSize)))
 			}
 		}
-		d.placeLabel(placedLabel{text: m.Label, mark: &pt}, corners)
+		d.placeLabel(placedLabel{text: mark.Label, mark: &pt}, corners)
 	}
 }
 
@@ -96,7 +97,7 @@ func (d *drawing) placeLabel(l placedLabel, corners []vg.Point) {
 		return
 	}
 	const outside = 1e6 // cost of a label that reaches beyond the plot
-	b, w, h := d.box, textWidth(l.text, markSize), markSize
+	box, w, h := d.box, textWidth(l.text, markSize), markSize
 	if l.orientation == vertical {
 		w, h = h, w
 	}
@@ -104,7 +105,7 @@ func (d *drawing) placeLabel(l placedLabel, corners []vg.Point) {
 	for _, p := range corners {
 		r := vg.Rectangle{Min: p, Max: point(p.X+w, p.Y+h)}
 		cost := d.darknessIn(r)
-		if r.Min.X < b.Min.X || r.Max.X > b.Max.X || r.Min.Y < b.Min.Y || r.Max.Y > b.Max.Y {
+		if r.Min.X < box.Min.X || r.Max.X > box.Max.X || r.Min.Y < box.Min.Y || r.Max.Y > box.Max.Y {
 			cost += outside
 		}
 		if cost < bestCost {
@@ -141,8 +142,8 @@ func (d *drawing) drawLeader(l placedLabel) {
 	if l.mark == nil {
 		return
 	}
-	w := textWidth(l.text, markSize)
-	end := point(min(max(l.mark.X, l.start.X), l.start.X+w), l.start.Y-2.5)
+	width := textWidth(l.text, markSize)
+	end := point(min(max(l.mark.X, l.start.X), l.start.X+width), l.start.Y-2.5)
 	if l.mark.Y > l.start.Y {
 		end.Y = l.start.Y + markSize
 	}

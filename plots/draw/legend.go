@@ -9,38 +9,38 @@ import (
 
 // entry is one name in the legend. It belongs to a series, or to a mark on a map.
 type entry struct {
-	d      *drawing
-	index  int  // index of the series or mark in its figure
-	isMark bool // the entry is a mark on a map
-	name   string
+	drawing *drawing
+	index   int  // index of the series or mark in its figure
+	isMark  bool // the entry is a mark on a map
+	name    string
 }
 
 // entries returns the legend's entries for a drawing, or for all panels of a grid. They are the named series, and the
 // named marks inside a map. In a grid, a name that several panels share is listed once.
-func entries(ds ...*drawing) (es []entry) {
+func entries(drawings ...*drawing) (list []entry) {
 	type id struct {
 		name   string
 		isMark bool
 	}
 	isListed := map[id]bool{}
 	add := func(e entry) {
-		if n := (id{e.name, e.isMark}); e.name != "" && (!isListed[n] || len(ds) == 1) {
-			isListed[n], es = true, append(es, e)
+		if n := (id{e.name, e.isMark}); e.name != "" && (!isListed[n] || len(drawings) == 1) {
+			isListed[n], list = true, append(list, e)
 		}
 	}
-	for _, d := range ds {
-		for i := range d.f.Series {
-			add(entry{d, i, false, d.f.Series[i].Name})
+	for _, d := range drawings {
+		for i := range d.figure.Series {
+			add(entry{d, i, false, d.figure.Series[i].Name})
 		}
-		for i, m := range d.f.Marks {
-			if d.f.Map != nil {
-				if _, _, ok := cellAt(d.f, m.X, m.Y); ok {
+		for i, m := range d.figure.Marks {
+			if d.figure.Map != nil {
+				if _, _, ok := cellAt(d.figure, m.X, m.Y); ok {
 					add(entry{d, i, true, m.Label})
 				}
 			}
 		}
 	}
-	return es
+	return list
 }
 
 // legend holds the entries of the legend and, if it stands inside the plot, its rectangle.
@@ -60,9 +60,9 @@ const (
 // and the middles of its sides, and takes the first place where no data are drawn, with a distance of 4 points around
 // it. A legend that is wider or higher than most of the plot is not tried, and a map never has its legend inside. An
 // empty legend is inside.
-func (d *drawing) placeLegend() (lg legend, inside bool) {
+func (d *drawing) placeLegend() (lg legend, isInside bool) {
 	lg.entries = entries(d)
-	if len(lg.entries) == 0 || d.f.Map != nil {
+	if len(lg.entries) == 0 || d.figure.Map != nil {
 		return lg, len(lg.entries) == 0
 	}
 	var w vg.Length
@@ -75,7 +75,7 @@ func (d *drawing) placeLegend() (lg legend, inside bool) {
 	if w > d.box.Size().X*0.6 || h > d.box.Size().Y*0.7 {
 		return lg, false
 	}
-	free := b.Size().Sub(size) // by which the legend can be moved
+	free := b.Size().Sub(size) // the distances by which the legend can be moved
 	for _, fraction := range [][2]vg.Length{{1, 1}, {0, 1}, {1, 0}, {0, 0}, {0.5, 1}, {1, 0.5}, {0, 0.5}, {0.5, 0}} {
 		lg.box.Min = b.Min.Add(point(fraction[0]*free.X, fraction[1]*free.Y))
 		lg.box.Max = lg.box.Min.Add(size)
@@ -104,16 +104,17 @@ func (e entry) draw(p pen, pt vg.Point) {
 // marker. start is the middle of the sample's left side.
 func (e entry) drawSample(p pen, start vg.Point) {
 	mid, end := start.Add(point(sampleLength/2, 0)), start.Add(point(sampleLength, 0))
-	if e.isMark && e.d.f.Map.Bare {
+	if e.isMark && e.drawing.figure.Map.Bare {
 		p.drawRing(mid)
 		return
 	}
 	if e.isMark {
 		half := point(8, 4.5)
-		p.drawFrame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.d.frameNumbers.numberOf(e.name, e.index))
+		p.drawFrame(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}, e.drawing.frameNumbers.numberOf(e.name,
+			e.index))
 		return
 	}
-	s, l, c := &e.d.f.Series[e.index], e.d.appearanceOf(e.index), &draw.Canvas{Canvas: p.Canvas}
+	s, l, c := &e.drawing.figure.Series[e.index], e.drawing.appearanceOf(e.index), &draw.Canvas{Canvas: p.Canvas}
 	line := lineStyle(l.color, lineWidth, l.dash...)
 	switch up := (point(0, 4)); { // half the height of the sample of a band
 	case s.Style == plots.Points && s.Lo != nil:
@@ -124,7 +125,7 @@ func (e entry) drawSample(p pen, start vg.Point) {
 	if s.Style != plots.Points {
 		c.StrokeLine2(line, start.X, mid.Y, end.X, mid.Y)
 	}
-	if len(e.d.markerPoints(e.index)) > 0 {
+	if len(e.drawing.markerPoints(e.index)) > 0 {
 		p.drawMarker(l, mid)
 	}
 }
@@ -142,21 +143,21 @@ func (lg *legend) drawInside(p pen) {
 
 // draw draws the legend in rows of the given width. The baseline of the first row starts at pt.
 func (lg *legend) draw(p pen, pt vg.Point, width vg.Length) {
-	lg.rows(width, func(e entry, x vg.Length, row int) {
+	lg.arrange(width, func(e entry, x vg.Length, row int) {
 		e.draw(p, point(pt.X+x, pt.Y-legendRowHeight*vg.Length(row)))
 	})
 }
 
-// rows distributes the entries over rows of the given width and returns the number of rows. It calls put for each entry
-// with its row and its horizontal offset. A row has at least one entry, even if that is wider than the row.
-func (lg *legend) rows(width vg.Length, put func(e entry, x vg.Length, row int)) (n int) {
+// arrange distributes the entries over rows of the given width and returns the number of rows. It calls place for each
+// entry with its row and its horizontal offset. A row has at least one entry, even if that is wider than the row.
+func (lg *legend) arrange(width vg.Length, place func(e entry, x vg.Length, row int)) (n int) {
 	x, row := vg.Length(0), 0
 	for _, e := range lg.entries {
 		w := sampleLength + sampleGap + textWidth(e.name, legendSize) + 14
 		if x > 0 && x+w > width {
 			x, row = 0, row+1
 		}
-		put(e, x, row)
+		place(e, x, row)
 		x += w
 	}
 	return row + 1
@@ -164,5 +165,5 @@ func (lg *legend) rows(width vg.Length, put func(e entry, x vg.Length, row int))
 
 // height returns the height of the legend above a plot of the given width.
 func (lg *legend) height(width vg.Length) vg.Length {
-	return legendRowHeight*vg.Length(lg.rows(width, func(entry, vg.Length, int) {})) + 4
+	return legendRowHeight*vg.Length(lg.arrange(width, func(entry, vg.Length, int) {})) + 4
 }

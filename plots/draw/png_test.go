@@ -14,10 +14,10 @@ import (
 // many colors has none.
 func TestPNGPalette(t *testing.T) {
 	f := &plots.Figure{Title: "κ", Series: []plots.Series{{Name: "a", Y: []float64{1, 2}}, {Name: "b", Y: []float64{2, 1}}}}
-	b := f.PNG()
-	img := must(png.Decode(bytes.NewReader(b)))
-	if _, ok := img.(*image.Paletted); !ok || len(b) > 40000 {
-		t.Errorf("a %T of %d bytes", img, len(b))
+	encoded := f.PNG()
+	img := must(png.Decode(bytes.NewReader(encoded)))
+	if _, ok := img.(*image.Paletted); !ok || len(encoded) > 40000 {
+		t.Errorf("a %T of %d bytes", img, len(encoded))
 	}
 	many := image.NewRGBA(image.Rect(0, 0, 256, 256))
 	few := image.NewRGBA(image.Rect(0, 0, 100, 1))
@@ -30,9 +30,9 @@ func TestPNGPalette(t *testing.T) {
 	if withPalette(many) != nil {
 		t.Error("65,536 colors in a palette")
 	}
-	p := withPalette(few)
+	paletted := withPalette(few)
 	for i := range 100 {
-		if got := p.At(i, 0).(color.RGBA); !looksAlike(got, few.RGBAAt(i, 0)) {
+		if got := paletted.At(i, 0).(color.RGBA); !looksAlike(got, few.RGBAAt(i, 0)) {
 			t.Errorf("%v became %v", few.RGBAAt(i, 0), got)
 		}
 	}
@@ -40,15 +40,15 @@ func TestPNGPalette(t *testing.T) {
 
 // TestMapPalette checks that a palette keeps the colors of a color bar apart, although neighboring ones look alike.
 func TestMapPalette(t *testing.T) {
-	bar := image.NewRGBA(image.Rect(0, 0, strips, 1))
-	for k := range strips {
-		bar.Set(k, 0, stripColor(k))
+	colorBar := image.NewRGBA(image.Rect(0, 0, stripCount, 1))
+	for k := range stripCount {
+		colorBar.Set(k, 0, stripColor(k))
 	}
-	p, seen := withPalette(bar), map[color.Color]bool{}
-	for k := range strips {
-		seen[p.At(k, 0)] = true
+	paletted, colors := withPalette(colorBar), map[color.Color]bool{}
+	for k := range stripCount {
+		colors[paletted.At(k, 0)] = true
 	}
-	if len(seen) != strips {
-		t.Errorf("%d of %d colors", len(seen), strips)
+	if len(colors) != stripCount {
+		t.Errorf("%d of %d colors", len(colors), stripCount)
 	}
 }

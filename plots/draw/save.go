@@ -38,19 +38,19 @@ func (d document) render(draw func(p pen, w, h vg.Length)) ([]byte, error) {
 	var buf bytes.Buffer
 	switch d.format {
 	case "svg", "groups":
-		c := vgsvg.New(w, h)
-		draw(pen{svgCanvas{c, d.format == "groups"}}, w, h)
-		_, err := c.WriteTo(&buf)
+		canvas := vgsvg.New(w, h)
+		draw(pen{svgCanvas{canvas, d.format == "groups"}}, w, h)
+		_, err := canvas.WriteTo(&buf)
 		return finishSVG(buf.Bytes(), d.title, d.caption), err
 	case "png":
-		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(plots.DotsPerInch),
+		canvas := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(plots.DotsPerInch),
 			vgimg.UseBackgroundColor(backgroundColor))
-		draw(pen{c}, w, h)
-		return encodePNG(c.Image())
+		draw(pen{canvas}, w, h)
+		return encodePNG(canvas.Image())
 	}
-	c := vgpdf.New(w, h)
-	draw(pen{pdfCanvas{c}}, w, h)
-	_, err := c.WriteTo(&buf)
+	canvas := vgpdf.New(w, h)
+	draw(pen{pdfCanvas{canvas}}, w, h)
+	_, err := canvas.WriteTo(&buf)
 	return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 }
 
@@ -83,10 +83,10 @@ var (
 // script of the interactive figure. The group's begin and end are written as texts with marks, which finishSVG
 // replaces.
 func (p pen) group(class, name string, draw func()) {
-	c, ok := p.Canvas.(svgCanvas)
+	canvas, ok := p.Canvas.(svgCanvas)
 	mark := func(s string) {
-		if ok && c.hasGroups {
-			c.Canvas.FillString(fonts.Lookup(fontOf(1, stdfont.WeightNormal), 1), vg.Point{}, s)
+		if ok && canvas.hasGroups {
+			canvas.Canvas.FillString(fonts.Lookup(fontOf(1, stdfont.WeightNormal), 1), vg.Point{}, s)
 		}
 	}
 	mark("\ue002" + class + "\ue003" + text.Flat(name))
@@ -175,40 +175,40 @@ const colorTolerance = 12
 // encodePNG encodes an image. The image gets a palette if 256 colors are enough to approximate all pixels; lines and
 // text then need a fourth of the bytes.
 func encodePNG(img image.Image) ([]byte, error) {
-	if p := withPalette(img); p != nil {
-		img = p
+	if paletted := withPalette(img); paletted != nil {
+		img = paletted
 	}
-	var b bytes.Buffer
-	err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img)
-	return b.Bytes(), err
+	var encoded bytes.Buffer
+	err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&encoded, img)
+	return encoded.Bytes(), err
 }
 
 // withPalette returns the image with a palette of at most 256 colors, which begins with the colors of the style and of
 // maps. Each pixel gets a color that looks like its own. withPalette returns nil if the image has too many colors.
 func withPalette(img image.Image) *image.Paletted {
 	var colors color.Palette
-	for _, c := range append(palette, backgroundColor, textColor, axisColor, gridColor, minorGridColor) {
-		colors = append(colors, color.RGBA(c))
+	for _, styleColor := range append(palette, backgroundColor, textColor, axisColor, gridColor, minorGridColor) {
+		colors = append(colors, color.RGBA(styleColor))
 	}
-	for k := range strips { // without them, one color of a map would stand for several that look like it
+	for k := range stripCount { // without them, one color of a map would stand for several that look like it
 		colors = append(colors, color.RGBA(stripColor(k)))
 	}
 	index := map[color.RGBA]int{} // palette indices by pixel color
-	r := img.Bounds()
-	out := image.NewPaletted(r, nil)
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
-			k, isIndexed := index[c]
+	bounds := img.Bounds()
+	out := image.NewPaletted(bounds, nil)
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			pixel := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
+			k, isIndexed := index[pixel]
 			if !isIndexed {
-				k = colors.Index(c)
-				switch hasMatch := looksAlike(colors[k].(color.RGBA), c); {
+				k = colors.Index(pixel)
+				switch hasMatch := looksAlike(colors[k].(color.RGBA), pixel); {
 				case !hasMatch && len(colors) == 256:
 					return nil
 				case !hasMatch:
-					k, colors = len(colors), append(colors, c)
+					k, colors = len(colors), append(colors, pixel)
 				}
-				index[c] = k
+				index[pixel] = k
 			}
 			out.SetColorIndex(x, y, uint8(k))
 		}

@@ -18,9 +18,9 @@ type scale struct {
 	ticks    []plot.Tick // ticks in increasing order; a minor tick has no label
 }
 
-// norm maps the values of the axis linearly, or logarithmically, to [0, 1]. Results are limited to [−1000, 1000], so
-// that lines to values far outside can be clipped without overflow.
-func (s *scale) norm(v float64) float64 {
+// fraction maps the values of the axis linearly, or logarithmically, to [0, 1]. Results are limited to [−1000, 1000],
+// so that lines to values far outside can be clipped without overflow.
+func (s *scale) fraction(v float64) float64 {
 	if s.axis.Log && v <= 0 {
 		return -1e3
 	}
@@ -43,15 +43,15 @@ func transform(a *plots.Axis) (forward, inverse func(float64) float64) {
 
 // withFixedEnds returns a copy of the axis in which the ends that the caller has not fixed are at the limits l.
 func withFixedEnds(a *plots.Axis, l limits) *plots.Axis {
-	t := *a
-	t.Min, t.Max = a.Ends()
-	if math.IsNaN(t.Min) {
-		t.Min = math.Max(l.lo, -math.MaxFloat64/4) // so that hi−lo does not overflow
+	fixed := *a
+	fixed.Min, fixed.Max = a.Ends()
+	if math.IsNaN(fixed.Min) {
+		fixed.Min = math.Max(l.lo, -math.MaxFloat64/4) // so that hi−lo does not overflow
 	}
-	if math.IsNaN(t.Max) {
-		t.Max = math.Min(l.hi, math.MaxFloat64/4)
+	if math.IsNaN(fixed.Max) {
+		fixed.Max = math.Min(l.hi, math.MaxFloat64/4)
 	}
-	return &t
+	return &fixed
 }
 
 // newScale returns a scale without ticks for data within limits that the axis can show. An end that the caller has not
@@ -61,23 +61,23 @@ func newScale(a *plots.Axis, data limits) *scale {
 		data = limits{1, 10}
 	}
 	forward, inverse := transform(a)
-	l, h := forward(data.lo), forward(data.hi)
-	if l == h {
-		w := math.Max(math.Abs(l)*0.1, 1e-300)
+	low, high := forward(data.lo), forward(data.hi)
+	if low == high {
+		halfWidth := math.Max(math.Abs(low)*0.1, 1e-300)
 		if a.Log {
-			w = math.Ln2
-		} else if l == 0 {
-			w = 1
+			halfWidth = math.Ln2
+		} else if low == 0 {
+			halfWidth = 1
 		}
-		l, h = l-w, h+w
+		low, high = low-halfWidth, high+halfWidth
 	}
-	pad := 0.04*h - 0.04*l
-	padded := limits{inverse(l - pad), inverse(h + pad)}
+	pad := 0.04*high - 0.04*low
+	padded := limits{inverse(low - pad), inverse(high + pad)}
 	if data.lo >= 0 { // the margin does not extend the axis to negative values if no datum is negative
 		padded.lo = math.Max(padded.lo, 0)
 	}
-	t := withFixedEnds(a, padded)
-	s := &scale{axis: a, min: t.Min, max: t.Max}
+	ends := withFixedEnds(a, padded)
+	s := &scale{axis: a, min: ends.Min, max: ends.Max}
 	if s.min < s.max {
 		return s
 	}
@@ -114,7 +114,7 @@ func (s *scale) setTicks(n int, values []float64, every int) {
 // valueTicks returns ticks at the given values that are on the scale. Every every-th of the given values has a label.
 // The labels are the axis's names. Without names, all are written with powers of ten if one of the values would be long
 // without.
-func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
+func (s *scale) valueTicks(values []float64, every int) (ticks []plot.Tick) {
 	write := text.Plain
 	for _, v := range values {
 		if s.axis.Shows(v) && !isShortPlain(v) {
@@ -125,26 +125,26 @@ func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
 		if !s.axis.Shows(v) || v < s.min || v > s.max {
 			continue
 		}
-		t := plot.Tick{Value: v}
+		tick := plot.Tick{Value: v}
 		switch {
 		case i%every != 0:
 		case s.axis.Names != nil:
-			t.Label = s.axis.Names[i]
+			tick.Label = s.axis.Names[i]
 		default:
-			t.Label = write(v)
+			tick.Label = write(v)
 		}
-		ts = append(ts, t)
+		ticks = append(ticks, tick)
 	}
-	return ts
+	return ticks
 }
 
 // unifyCommas inserts commas into whole labels of four digits if a longer label of the axis has commas.
-func unifyCommas(ts []plot.Tick) {
-	if !slices.ContainsFunc(ts, func(t plot.Tick) bool { return strings.Contains(t.Label, ",") }) {
+func unifyCommas(ticks []plot.Tick) {
+	if !slices.ContainsFunc(ticks, func(tick plot.Tick) bool { return strings.Contains(tick.Label, ",") }) {
 		return
 	}
-	for i, t := range ts {
-		ts[i].Label = text.GroupFrom(t.Label, 4)
+	for i, tick := range ticks {
+		ticks[i].Label = text.GroupFrom(tick.Label, 4)
 	}
 }
 

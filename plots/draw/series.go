@@ -15,17 +15,17 @@ import (
 // holds, in canvas coordinates. y returns the vertical position of sample j. For Steps, the corners of the steps are
 // inserted.
 func (d *drawing) runs(i int, isShown func(j int) bool, y func(j int) vg.Length) (out [][]vg.Point) {
-	s := &d.f.Series[i]
+	s := &d.figure.Series[i]
 	for j, startsRun := 0, true; j < len(s.Y); j++ {
 		x := s.Abscissa(j)
-		if !d.f.X.Shows(x) || !isShown(j) {
+		if !d.figure.X.Shows(x) || !isShown(j) {
 			startsRun = true
 			continue
 		}
 		if startsRun {
 			out, startsRun = append(out, nil), false
 		}
-		run, pt := &out[len(out)-1], point(d.px(x), y(j))
+		run, pt := &out[len(out)-1], point(d.canvasX(x), y(j))
 		if n := len(*run); s.Style == plots.Steps && n > 0 {
 			*run = append(*run, point(pt.X, (*run)[n-1].Y))
 		}
@@ -36,8 +36,9 @@ func (d *drawing) runs(i int, isShown func(j int) bool, y func(j int) vg.Length)
 
 // shownRuns returns the runs of samples of series i that both axes can show, in canvas coordinates.
 func (d *drawing) shownRuns(i int) [][]vg.Point {
-	y := d.f.Series[i].Y
-	return d.runs(i, func(j int) bool { return d.f.Y.Shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
+	y := d.figure.Series[i].Y
+	return d.runs(i, func(j int) bool { return d.figure.Y.Shows(y[j]) },
+		func(j int) vg.Length { return d.canvasY(y[j]) })
 }
 
 // minDistance is the distance of two samples, in points, below which the second one may be omitted. The difference is
@@ -45,10 +46,10 @@ func (d *drawing) shownRuns(i int) [][]vg.Point {
 const minDistance = 0.25
 
 // thinOut removes the points that are closer than minDistance to the previous remaining one, except for the last one.
-func thinOut(ps []vg.Point) []vg.Point {
-	out := ps[:0:0]
-	for i, p := range ps {
-		if n := len(out); n > 0 && i < len(ps)-1 && distance(out[n-1], p) < minDistance {
+func thinOut(points []vg.Point) []vg.Point {
+	out := points[:0:0]
+	for i, p := range points {
+		if n := len(out); n > 0 && i < len(points)-1 && distance(out[n-1], p) < minDistance {
 			continue
 		}
 		out = append(out, p)
@@ -66,7 +67,7 @@ func distance(a, b vg.Point) vg.Length {
 
 // drawSeries draws the line and the markers of series i, or, for Points, its error bars and markers.
 func (d *drawing) drawSeries(i int) {
-	s, appearance, c := &d.f.Series[i], d.appearanceOf(i), d.area()
+	s, appearance, c := &d.figure.Series[i], d.appearanceOf(i), d.area()
 	markerPoints := d.markerPoints(i)
 	switch s.Style {
 	case plots.Bars:
@@ -74,11 +75,11 @@ func (d *drawing) drawSeries(i int) {
 	case plots.Points:
 		d.drawErrorBars(i)
 	default:
-		for _, ps := range d.shownRuns(i) {
-			if ps = thinOut(ps); len(ps) == 1 { // a single sample between gaps would be invisible as a line
-				markerPoints = append(markerPoints, ps[0])
+		for _, run := range d.shownRuns(i) {
+			if run = thinOut(run); len(run) == 1 { // a single sample between gaps would be invisible as a line
+				markerPoints = append(markerPoints, run[0])
 			}
-			c.StrokeLines(lineStyle(appearance.color, lineWidth, appearance.dash...), c.ClipLinesXY(ps)...)
+			c.StrokeLines(lineStyle(appearance.color, lineWidth, appearance.dash...), c.ClipLinesXY(run)...)
 		}
 	}
 	for _, pt := range markerPoints {
@@ -93,7 +94,7 @@ func (d *drawing) drawSeries(i int) {
 // different lines are shifted against each other. Steps, Bars and lines without a marker radius (Neutral) have none.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	const maxMarked = 16
-	s := &d.f.Series[i]
+	s := &d.figure.Series[i]
 	if s.Style == plots.Steps || s.Style == plots.Bars || d.appearanceOf(i).radius == 0 {
 		return nil
 	}
@@ -103,12 +104,12 @@ func (d *drawing) markerPoints(i int) []vg.Point {
 		return thinOut(samples)
 	case len(samples) <= maxMarked:
 		return samples
-	case len(d.f.Series) == 1:
+	case len(d.figure.Series) == 1:
 		return nil
 	}
 	var out []vg.Point
 	gap := d.box.Size().X / 10
-	nextX := d.box.Min.X + gap*(0.5+vg.Length(i)/vg.Length(len(d.f.Series)))
+	nextX := d.box.Min.X + gap*(0.5+vg.Length(i)/vg.Length(len(d.figure.Series)))
 	for _, pt := range samples {
 		if pt.X >= nextX {
 			out = append(out, pt)
@@ -121,8 +122,8 @@ func (d *drawing) markerPoints(i int) []vg.Point {
 // lowerEnd returns the vertical position of the lower end v of an interval. If the axis cannot show v, the position is
 // below the plot.
 func (d *drawing) lowerEnd(v float64) vg.Length {
-	if d.f.Y.Shows(v) {
-		return d.py(v)
+	if d.figure.Y.Shows(v) {
+		return d.canvasY(v)
 	}
 	return d.box.Min.Y - 10
 }
@@ -130,7 +131,7 @@ func (d *drawing) lowerEnd(v float64) vg.Length {
 // upperEnd returns the vertical position of the upper end v of an interval. If the axis cannot show v, the position is
 // below the plot for v ≤ 0, which a logarithmic axis cannot show, and otherwise above it.
 func (d *drawing) upperEnd(v float64) vg.Length {
-	if d.f.Y.Shows(v) || v <= 0 {
+	if d.figure.Y.Shows(v) || v <= 0 {
 		return d.lowerEnd(v)
 	}
 	return d.box.Max.Y + 10
@@ -141,7 +142,7 @@ func hasInterval(s *plots.Series, j int) bool { return !math.IsNaN(s.Lo[j]) && !
 
 // drawBand shades the area between Lo and Hi of series i if it is a Line or Steps.
 func (d *drawing) drawBand(i int) {
-	s, c := &d.f.Series[i], d.area()
+	s, c := &d.figure.Series[i], d.area()
 	if s.Lo == nil || s.Style == plots.Points || s.Style == plots.Bars {
 		return
 	}
@@ -161,30 +162,31 @@ const halfBarHeight = 0.36
 
 // drawBars draws the bars of series i, and a line with caps from Lo to Hi over each.
 func (d *drawing) drawBars(i int) {
-	s, c := &d.f.Series[i], d.area()
+	s, c := &d.figure.Series[i], d.area()
 	for j, y := range s.Y {
 		x := s.Abscissa(j)
-		if !d.f.X.Shows(x) || !d.f.Y.Shows(y) {
+		if !d.figure.X.Shows(x) || !d.figure.Y.Shows(y) {
 			continue
 		}
-		base, end, low, high := d.px(0), d.px(x), d.py(y-halfBarHeight), d.py(y+halfBarHeight)
+		base, end, low, high := d.canvasX(0), d.canvasX(x), d.canvasY(y-halfBarHeight), d.canvasY(y+halfBarHeight)
 		c.FillPolygon(d.appearanceOf(i).color, c.ClipPolygonXY([]vg.Point{point(base, low), point(end, low),
 			point(end, high), point(base, high)}))
 		if s.Lo != nil && hasInterval(s, j) {
-			d.drawInterval(point(d.px(s.Lo[j]), d.py(y)), point(d.px(s.Hi[j]), d.py(y)), point(0, 3), textColor)
+			d.drawInterval(point(d.canvasX(s.Lo[j]), d.canvasY(y)), point(d.canvasX(s.Hi[j]), d.canvasY(y)), point(0,
+				3), textColor)
 		}
 	}
 }
 
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
-	s := &d.f.Series[i]
+	s := &d.figure.Series[i]
 	for j := range s.Lo {
 		x := s.Abscissa(j)
-		if !d.f.X.Shows(x) || !d.f.Y.Shows(s.Y[j]) || !hasInterval(s, j) {
+		if !d.figure.X.Shows(x) || !d.figure.Y.Shows(s.Y[j]) || !hasInterval(s, j) {
 			continue
 		}
-		d.drawInterval(point(d.px(x), d.lowerEnd(s.Lo[j])), point(d.px(x), d.upperEnd(s.Hi[j])), point(3, 0),
+		d.drawInterval(point(d.canvasX(x), d.lowerEnd(s.Lo[j])), point(d.canvasX(x), d.upperEnd(s.Hi[j])), point(3, 0),
 			d.appearanceOf(i).color)
 	}
 }
@@ -213,29 +215,29 @@ type straightLine struct {
 
 // lineAt returns the vertical line at the value v of x, or the horizontal line at the value v of y. ok reports whether
 // it is inside the plot.
-func (d *drawing) lineAt(v float64, o orientation, label string) (line straightLine, ok bool) {
+func (d *drawing) lineAt(v float64, direction orientation, label string) (line straightLine, ok bool) {
 	s := d.y
-	line = straightLine{d.box.Min, d.box.Max, o, label}
-	if o == vertical {
-		s, line.a.X, line.b.X = d.x, d.px(v), d.px(v)
+	line = straightLine{d.box.Min, d.box.Max, direction, label}
+	if direction == vertical {
+		s, line.a.X, line.b.X = d.x, d.canvasX(v), d.canvasX(v)
 	} else {
-		line.a.Y, line.b.Y = d.py(v), d.py(v)
+		line.a.Y, line.b.Y = d.canvasY(v), d.canvasY(v)
 	}
 	return line, s.axis.Shows(v) && s.min <= v && v <= s.max
 }
 
 // refLines returns the reference lines that are inside the plot.
 func (d *drawing) refLines() (out []straightLine) {
-	add := func(l plots.RefLine, o orientation) {
-		if line, ok := d.lineAt(l.At, o, l.Label); ok {
+	add := func(refLine plots.RefLine, direction orientation) {
+		if line, ok := d.lineAt(refLine.At, direction, refLine.Label); ok {
 			out = append(out, line)
 		}
 	}
-	for _, l := range d.f.HLines {
-		add(l, horizontal)
+	for _, refLine := range d.figure.HLines {
+		add(refLine, horizontal)
 	}
-	for _, l := range d.f.VLines {
-		add(l, vertical)
+	for _, refLine := range d.figure.VLines {
+		add(refLine, vertical)
 	}
 	return out
 }
@@ -249,7 +251,7 @@ func (d *drawing) strokeLines(style draw.LineStyle, lines ...straightLine) {
 
 // drawRefLines draws the reference lines. On a map it draws nothing, because drawTags marks them at the border.
 func (d *drawing) drawRefLines() {
-	if d.f.Map == nil {
+	if d.figure.Map == nil {
 		d.strokeLines(lineStyle(axisColor, 1, 4, 3), d.refLines()...)
 	}
 }
@@ -262,20 +264,20 @@ func (p pen) strokePath(path vg.Path, style draw.LineStyle) {
 	p.Stroke(path)
 }
 
-// drawFrame draws a dark frame with a white rim inside a rectangle. k selects the dash pattern of the frame.
-func (p pen) drawFrame(r vg.Rectangle, k int) {
+// drawFrame draws a dark frame with a white rim inside a rectangle. number selects the dash pattern of the frame.
+func (p pen) drawFrame(r vg.Rectangle, number int) {
 	p.strokePath(inset(r, 2.2).Path(), lineStyle(backgroundColor, 1.6))
-	p.strokePath(inset(r, 0.9).Path(), lineStyle(textColor, 1.8, dashPatterns[k%len(dashPatterns)]...))
+	p.strokePath(inset(r, 0.9).Path(), lineStyle(textColor, 1.8, dashPatterns[number%len(dashPatterns)]...))
 }
 
 // drawMarks draws a ring around each mark or, on a map with values, a frame around the cell that contains it.
 func (d *drawing) drawMarks() {
-	for k, m := range d.f.Marks {
-		if d.f.Map != nil && !d.f.Map.Bare {
-			if i, j, ok := cellAt(d.f, m.X, m.Y); ok && isVisible(d.cell(i, j)) {
-				d.pen.drawFrame(widen(d.cell(i, j), 3*markRadius), d.frameNumbers.numberOf(m.Label, k))
+	for k, mark := range d.figure.Marks {
+		if d.figure.Map != nil && !d.figure.Map.Bare {
+			if i, j, ok := cellAt(d.figure, mark.X, mark.Y); ok && isVisible(d.cell(i, j)) {
+				d.pen.drawFrame(widen(d.cell(i, j), 3*markRadius), d.frameNumbers.numberOf(mark.Label, k))
 			}
-		} else if pt, ok := d.markPoint(m); ok {
+		} else if pt, ok := d.markPoint(mark); ok {
 			d.pen.drawRing(pt)
 		}
 	}
@@ -296,10 +298,10 @@ func widen(r vg.Rectangle, minSize vg.Length) vg.Rectangle {
 
 // markPoint returns the position of a mark on the canvas. ok reports whether it is inside the plot.
 func (d *drawing) markPoint(m plots.Mark) (pt vg.Point, ok bool) {
-	if !d.f.X.Shows(m.X) || !d.f.Y.Shows(m.Y) {
+	if !d.figure.X.Shows(m.X) || !d.figure.Y.Shows(m.Y) {
 		return pt, false
 	}
-	pt = point(d.px(m.X), d.py(m.Y))
+	pt = point(d.canvasX(m.X), d.canvasY(m.Y))
 	return pt, d.area().Contains(pt)
 }
 
@@ -348,7 +350,7 @@ var dashPatterns = [][]vg.Length{
 	{6, 2, 1.5, 2, 1.5, 2},
 }
 
-// Sizes in points.
+// Sizes in points, chosen by eye.
 const (
 	titleSize      vg.Length = 12
 	panelTitleSize vg.Length = 10.5
@@ -381,10 +383,10 @@ func standardAppearance(i int) appearance {
 }
 
 // tint returns the translucent color of a band.
-func (l appearance) tint() color.Color {
-	c := l.color
-	c.A = 0x33
-	return c
+func (a appearance) tint() color.Color {
+	tint := a.color
+	tint.A = 0x33
+	return tint
 }
 
 // shape is a regular polygon or star, or a circle. Its distances are in units of the radius for which it is drawn. The
@@ -431,9 +433,9 @@ func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
 }
 
 // drawMarker fills the marker of a series at pt. A white rim separates markers that overlap.
-func (p pen) drawMarker(l appearance, pt vg.Point) {
-	path := markers[l.marker].path(pt, l.radius)
-	p.SetColor(l.color)
+func (p pen) drawMarker(a appearance, pt vg.Point) {
+	path := markers[a.marker].path(pt, a.radius)
+	p.SetColor(a.color)
 	p.Fill(path)
-	p.strokePath(path, lineStyle(backgroundColor, l.radius/5))
+	p.strokePath(path, lineStyle(backgroundColor, a.radius/5))
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // labels returns the labels of ticks.
-func labels(ts []plot.Tick) (out []string) {
-	for _, t := range ts {
-		if t.Label != "" {
-			out = append(out, t.Label)
+func labels(ticks []plot.Tick) (out []string) {
+	for _, tick := range ticks {
+		if tick.Label != "" {
+			out = append(out, tick.Label)
 		}
 	}
 	return out
@@ -22,9 +22,9 @@ func labels(ts []plot.Tick) (out []string) {
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
-		n      int
-		log    bool
-		want   string
+		n      int    // largest number of labels
+		log    bool   // the axis is logarithmic
+		want   string // the labels
 	}{
 		{0, 60, 6, false, "0 10 20 30 40 50 60"},
 		{-0.31, 0.31, 5, false, "−0.2 0 0.2"},
@@ -37,16 +37,16 @@ func TestTicks(t *testing.T) {
 		{1.2e-6, 6e-6, 6, true, "2×10⁻⁶ 3×10⁻⁶ 4×10⁻⁶ 5×10⁻⁶ 6×10⁻⁶"},
 		{1, 1.05, 5, true, "1.00 1.01 1.02 1.03 1.04 1.05"},
 	} {
-		ts := linearTicks(c.lo, c.hi, c.n)
+		ticks := linearTicks(c.lo, c.hi, c.n)
 		if c.log {
-			ts = logTicks(c.lo, c.hi, c.n)
+			ticks = logTicks(c.lo, c.hi, c.n)
 		}
-		if got := strings.Join(labels(ts), " "); got != c.want {
+		if got := strings.Join(labels(ticks), " "); got != c.want {
 			t.Errorf("ticks of [%g, %g]: %v, want %v", c.lo, c.hi, got, c.want)
 		}
-		for _, k := range ts {
-			if k.Value < c.lo-1e-9*math.Abs(c.lo) || k.Value > c.hi+1e-9*math.Abs(c.hi) {
-				t.Errorf("tick %g outside [%g, %g]", k.Value, c.lo, c.hi)
+		for _, tick := range ticks {
+			if tick.Value < c.lo-1e-9*math.Abs(c.lo) || tick.Value > c.hi+1e-9*math.Abs(c.hi) {
+				t.Errorf("tick %g outside [%g, %g]", tick.Value, c.lo, c.hi)
 			}
 		}
 	}

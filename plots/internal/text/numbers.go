@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// TimesPower returns the text of m·10^p, such as 2.5×10⁻⁴, where m is the text of a number. The factor 1 is omitted.
+// TimesPower returns the text of m·10^p, such as 2.5×10⁻⁴, where m is the text of a number. A factor 1 is omitted.
 func TimesPower(m string, p int) string {
 	power := Flat(fmt.Sprintf("10^{%d}", p)) // with superscript digits
 	switch m {

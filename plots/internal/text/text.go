@@ -43,33 +43,33 @@ type Run struct {
 
 // The superscript and subscript characters of Unicode, each with the plain character at the same position.
 const (
-	raised       = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
-	raisedPlain  = "0123456789−+()nT"
-	lowered      = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜₓ"
-	loweredPlain = "0123456789−+()aeijkmnpstx"
+	superscripts     = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
+	superscriptPlain = "0123456789−+()nT"
+	subscripts       = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜₓ"
+	subscriptPlain   = "0123456789−+()aeijkmnpstx"
 )
 
-// translate maps superscript and subscript characters, and two characters that the font lacks, to plain text.
-var translate = func() map[rune]Run {
-	m := map[rune]Run{'ℝ': {"R", 0}, '‑': {"-", 0}}
-	for _, t := range []struct {
+// scriptRuns maps superscript and subscript characters, and two characters that the font lacks, to plain text.
+var scriptRuns = func() map[rune]Run {
+	runs := map[rune]Run{'ℝ': {"R", 0}, '‑': {"-", 0}}
+	for _, table := range []struct {
 		scripted, plain string
 		level           int
-	}{{raised, raisedPlain, 1}, {lowered, loweredPlain, -1}} {
-		plain := []rune(t.plain)
-		for i, r := range []rune(t.scripted) {
-			m[r] = Run{string(plain[i]), t.level}
+	}{{superscripts, superscriptPlain, 1}, {subscripts, subscriptPlain, -1}} {
+		plain := []rune(table.plain)
+		for i, r := range []rune(table.scripted) {
+			runs[r] = Run{string(plain[i]), table.level}
 		}
 	}
-	return m
+	return runs
 }()
 
 // Runs splits a text, which it makes one line, into pieces of one height. The documentation of package plots (Style)
 // has the rules for superscripts and subscripts.
 func Runs(s string) (out []Run) {
-	// add appends text to the last run or starts a new one. Like the second function, it returns "", because only the
-	// calls of scripted matter here, not the line that it builds.
-	add := func(text string, level int) string {
+	// addText appends text to the last run or starts a new one. Like the second function, it returns "", because only
+	// the calls that replaceScripts makes matter here, not the line that it builds.
+	addText := func(text string, level int) string {
 		if n := len(out); n > 0 && out[n-1].Level == level {
 			out[n-1].Text += text
 		} else if text != "" {
@@ -77,16 +77,16 @@ func Runs(s string) (out []Run) {
 		}
 		return ""
 	}
-	scripted(OneLine(s), func(text string) string {
+	replaceScripts(OneLine(s), func(text string) string {
 		for _, r := range text {
-			if t, ok := translate[r]; ok {
-				add(t.Text, t.Level)
+			if t, ok := scriptRuns[r]; ok {
+				addText(t.Text, t.Level)
 			} else {
-				add(string(r), 0)
+				addText(string(r), 0)
 			}
 		}
 		return ""
-	}, add)
+	}, addText)
 	return out
 }
 
@@ -96,61 +96,61 @@ const inWord = `\p{Lu}\p{Ll}\p{Lt}\p{Lo}\p{Nd}`
 
 // Regular expressions for subscripts and superscripts. Those without braces begin with the character before the mark.
 var (
-	braced = regexp.MustCompile(`^[_^]\{([^}]*)\}`)
-	// a short word after a symbol, such as λ_max and λ_pI
-	afterSymbol = regexp.MustCompile(`^(?:‖|[^\P{L}\x00-\x7F])[_^](\p{Ll}{1,4}|[` + inWord +
+	bracedScript = regexp.MustCompile(`^[_^]\{([^}]*)\}`)
+	// A short word after a symbol, such as λ_max and λ_pI.
+	scriptAfterSymbol = regexp.MustCompile(`^(?:‖|[^\P{L}\x00-\x7F])[_^](\p{Ll}{1,4}|[` + inWord +
 		`])(?:\p{Lu}|[^_` + inWord + `]|$)`)
-	// one character after a letter, such as s_λ and Z_kZ
-	afterLetter = regexp.MustCompile(`^(?:[A-Z][_^]([` + inWord + `])\p{Lu}|[A-Za-z][_^]([` + inWord +
+	// One character after a letter, such as s_λ and Z_kZ.
+	scriptAfterLetter = regexp.MustCompile(`^(?:[A-Z][_^]([` + inWord + `])\p{Lu}|[A-Za-z][_^]([` + inWord +
 		`])(?:[^_` + inWord + `]|$))`)
-	// a letter that stands alone, or follows a subscript, such as the second Z of Z_kZ_kᵀ
-	alone = regexp.MustCompile(`(?:^|[^_` + inWord + `]|\p{Lu}_.)\pL$`)
+	// A letter that stands alone, or follows a subscript, such as the second Z of Z_kZ_kᵀ.
+	endsInLoneLetter = regexp.MustCompile(`(?:^|[^_` + inWord + `]|\p{Lu}_.)\pL$`)
 )
 
-// levels contains the Level of the text after a mark.
-var levels = map[rune]int{'^': 1, '_': -1}
+// scriptLevels contains the Level of the text after a mark.
+var scriptLevels = map[rune]int{'^': 1, '_': -1}
 
-// script returns the text of the subscript or superscript that begins with the mark _ or ^ at s[i], without the mark
-// and braces, and the index of its end. ok reports whether there is one.
-func script(s string, i int) (group string, end int, ok bool) {
-	if m := braced.FindStringSubmatch(s[i:]); m != nil && i > 0 {
-		return strings.NewReplacer("-", "−", "_", "").Replace(m[1]), i + len(m[0]), true
+// parseScript returns the text of the subscript or superscript that begins with the mark _ or ^ at s[i], without the
+// mark and braces, and the index of its end. ok reports whether there is one.
+func parseScript(s string, i int) (group string, end int, ok bool) {
+	if match := bracedScript.FindStringSubmatch(s[i:]); match != nil && i > 0 {
+		return strings.NewReplacer("-", "−", "_", "").Replace(match[1]), i + len(match[0]), true
 	}
 	_, width := utf8.DecodeLastRuneInString(s[:i])
-	if m := afterSymbol.FindStringSubmatch(s[i-width:]); m != nil {
-		return m[1], i + 1 + len(m[1]), true
+	if match := scriptAfterSymbol.FindStringSubmatch(s[i-width:]); match != nil {
+		return match[1], i + 1 + len(match[1]), true
 	}
-	if m := afterLetter.FindStringSubmatch(s[i-width:]); m != nil && alone.MatchString(s[:i]) {
-		group = m[1] + m[2]
+	if match := scriptAfterLetter.FindStringSubmatch(s[i-width:]); match != nil && endsInLoneLetter.MatchString(s[:i]) {
+		group = match[1] + match[2]
 		return group, i + 1 + len(group), true
 	}
 	return "", 0, false
 }
 
-// scripted returns s in which each subscript or superscript is replaced with write(text, level), and the text between
-// them with plain(text). It calls these functions in the order of the text.
-func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
-	var b strings.Builder
+// replaceScripts returns s in which each subscript or superscript is replaced with write(text, level), and the text
+// between them with plain(text). It calls these functions in the order of the text.
+func replaceScripts(s string, plain func(string) string, write func(text string, level int) string) string {
+	var text strings.Builder
 	start := 0
 	for i, mark := range s {
-		if level := levels[mark]; level != 0 && i >= start {
-			if group, end, ok := script(s, i); ok {
-				b.WriteString(plain(s[start:i]) + write(group, level))
+		if level := scriptLevels[mark]; level != 0 && i >= start {
+			if group, end, ok := parseScript(s, i); ok {
+				text.WriteString(plain(s[start:i]) + write(group, level))
 				start = end
 			}
 		}
 	}
-	return b.String() + plain(s[start:])
+	return text.String() + plain(s[start:])
 }
 
 // Flat returns a text in one line in which subscripts and superscripts are Unicode characters: λₚ, λₘₐₓ. A script for
 // which Unicode has no characters remains in the notation with _ or ^.
 func Flat(s string) string {
 	identity := func(s string) string { return s }
-	return scripted(OneLine(s), identity, func(text string, level int) string {
-		plainChars, scriptChars, mark := []rune(loweredPlain), []rune(lowered), "_"
+	return replaceScripts(OneLine(s), identity, func(text string, level int) string {
+		plainChars, scriptChars, mark := []rune(subscriptPlain), []rune(subscripts), "_"
 		if level > 0 {
-			plainChars, scriptChars, mark = []rune(raisedPlain), []rune(raised), "^"
+			plainChars, scriptChars, mark = []rune(superscriptPlain), []rune(superscripts), "^"
 		}
 		var out []rune
 		for _, r := range text {
@@ -169,7 +169,7 @@ func Flat(s string) string {
 
 // Markup returns a text as HTML with its subscripts and superscripts.
 func Markup(s string) string {
-	return scripted(s, html.EscapeString, func(text string, level int) string {
+	return replaceScripts(s, html.EscapeString, func(text string, level int) string {
 		tag := map[int]string{1: "sup", -1: "sub"}[level]
 		return "<" + tag + ">" + html.EscapeString(text) + "</" + tag + ">"
 	})
