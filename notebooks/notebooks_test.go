@@ -31,17 +31,17 @@ func smokeParameters(t *testing.T, name string) []string {
 // fewPoints returns the parameters, saved in the metadata of a notebook, with which it uses few points.
 func fewPoints(t *testing.T, name string) []string {
 	t.Helper()
-	var nb struct {
+	var file struct {
 		Metadata struct{ Krrlab struct{ Smoke []string } }
 	}
-	b, err := os.ReadFile(name)
+	content, err := os.ReadFile(name)
 	if err == nil {
-		err = json.Unmarshal(b, &nb)
+		err = json.Unmarshal(content, &file)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return nb.Metadata.Krrlab.Smoke
+	return file.Metadata.Krrlab.Smoke
 }
 
 // allNotebooks returns the file names of the notebooks.
@@ -93,27 +93,27 @@ var machinePath = regexp.MustCompile(`/(usr|home|root|tmp|var|work|opt|mnt)/[\w.
 // path of the machine that ran it.
 func TestOutputsKept(t *testing.T) {
 	for _, name := range allNotebooks(t) {
-		b, _ := os.ReadFile(name)
-		if found := machinePath.Find(b); found != nil {
+		content, _ := os.ReadFile(name)
+		if found := machinePath.Find(content); found != nil {
 			t.Errorf("%s: a path of one machine: %s", name, found)
 		}
-		n, shown := 0, 0 // code cells, and their outputs
-		for _, c := range readCells(t, name) {
-			if c.Type != "code" {
+		codeCells, outputs := 0, 0
+		for _, cell := range readCells(t, name) {
+			if cell.Type != "code" {
 				continue
 			}
-			if n++; c.Count != n {
-				t.Errorf("%s: code cell %d has number %d; run: bin/krrlab notebook run notebooks/%s", name, n, c.Count,
+			if codeCells++; cell.Count != codeCells {
+				t.Errorf("%s: code cell %d has number %d; run: bin/krrlab notebook run notebooks/%s", name, codeCells, cell.Count,
 					name)
 				break
 			}
-			for _, o := range c.Outputs {
-				if shown++; o.Type == "error" {
-					t.Errorf("%s: code cell %d failed", name, n)
+			for _, output := range cell.Outputs {
+				if outputs++; output.Type == "error" {
+					t.Errorf("%s: code cell %d failed", name, codeCells)
 				}
 			}
 		}
-		if shown == 0 {
+		if outputs == 0 {
 			t.Errorf("%s: no outputs", name)
 		}
 	}
@@ -124,16 +124,16 @@ func TestOutputsKept(t *testing.T) {
 // notebooks that are not trusted.
 func TestSource(t *testing.T) {
 	for _, name := range allNotebooks(t) {
-		for _, c := range readCells(t, name) {
-			for line := range strings.Lines(joinText(c.Source)) {
-				if n := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t",
-					"    "))); c.Type == "code" && n > 102 {
-					t.Errorf("%s: a line of %d columns: %s", name, n, line)
+		for _, cell := range readCells(t, name) {
+			for line := range strings.Lines(joinText(cell.Source)) {
+				if width := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t",
+					"    "))); cell.Type == "code" && width > 102 {
+					t.Errorf("%s: a line of %d columns: %s", name, width, line)
 				}
 			}
-			for _, o := range c.Outputs {
-				if o.Data["image/svg+xml"] != nil && (o.Data["image/png"] == nil || o.Data["text/html"] == nil) ||
-					strings.Contains(joinText(o.Data["text/html"]), "<svg") {
+			for _, output := range cell.Outputs {
+				if output.Data["image/svg+xml"] != nil && (output.Data["image/png"] == nil || output.Data["text/html"] == nil) ||
+					strings.Contains(joinText(output.Data["text/html"]), "<svg") {
 					t.Errorf("%s: a drawing without an image; run: bin/krrlab notebook run notebooks/%s", name, name)
 				}
 			}
@@ -154,11 +154,11 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			b, err := os.ReadFile(name)
+			content, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tests.Write(b)
+			tests.Write(content)
 		}
 	}
 	rows := 0
@@ -167,9 +167,9 @@ func TestPage(t *testing.T) {
 			continue
 		}
 		rows++
-		for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(line, -1) {
-			if !strings.Contains(tests.String(), "func "+m[1]+"(") {
-				t.Errorf("no test %s: %s", m[1], line)
+		for _, match := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(line, -1) {
+			if !strings.Contains(tests.String(), "func "+match[1]+"(") {
+				t.Errorf("no test %s: %s", match[1], line)
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func TestGophernotes(t *testing.T) {
 	}
 	for _, name := range allNotebooks(t) {
 		// Only krrlab's kernel has Explore.
-		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "Explore(") {
+		if content, err := os.ReadFile(name); err != nil || strings.Contains(string(content), "Explore(") {
 			continue
 		}
 		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py",

@@ -29,15 +29,15 @@ type cell struct {
 // readCells reads the cells of a notebook, except a cell that assigns parameters of a run.
 func readCells(t *testing.T, name string) []cell {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	var nb struct{ Cells []cell }
+	content, err := os.ReadFile(name)
+	var file struct{ Cells []cell }
 	if err == nil {
-		err = json.Unmarshal(b, &nb)
+		err = json.Unmarshal(content, &file)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	return slices.DeleteFunc(nb.Cells, func(c cell) bool { return slices.Contains(c.Metadata.Tags, "injected-parameters") })
+	return slices.DeleteFunc(file.Cells, func(c cell) bool { return slices.Contains(c.Metadata.Tags, "injected-parameters") })
 }
 
 // joinText returns a text that a notebook file stores either as one string or as a list of lines.
@@ -46,11 +46,11 @@ func joinText(v any) string {
 	if !ok {
 		return fmt.Sprint(v)
 	}
-	var b strings.Builder
-	for _, l := range lines {
-		fmt.Fprint(&b, l)
+	var text strings.Builder
+	for _, line := range lines {
+		fmt.Fprint(&text, line)
 	}
-	return b.String()
+	return text.String()
 }
 
 var (
@@ -75,11 +75,11 @@ func outputForm(c cell) (out []string) {
 			line += " " + strings.Join(slices.Sorted(maps.Keys(output.Data)), " ")
 		}
 		names := map[string]bool{}
-		for _, m := range labeledLine.FindAllStringSubmatch(text, -1) {
-			names[strings.TrimPrefix(m[1], "milli")] = true
+		for _, match := range labeledLine.FindAllStringSubmatch(text, -1) {
+			names[strings.TrimPrefix(match[1], "milli")] = true
 		}
-		for _, m := range columnHeader.FindAllStringSubmatch(joinText(output.Data["text/html"]), -1) {
-			names[strings.TrimPrefix(m[1], "milli")] = true
+		for _, match := range columnHeader.FindAllStringSubmatch(joinText(output.Data["text/html"]), -1) {
+			names[strings.TrimPrefix(match[1], "milli")] = true
 		}
 		// These lines are printed for data from files, and a notebook with few points takes a built-in problem.
 		for _, fileLine := range []string{"read", "errors", "classes", "confusion"} {
@@ -95,10 +95,10 @@ func outputForm(c cell) (out []string) {
 func checkSavedForm(t *testing.T, name, run string) {
 	t.Helper()
 	saved, now := readCells(t, name), readCells(t, run)
-	for i, c := range saved {
-		if oldForm, newForm := outputForm(c), outputForm(now[i]); !slices.Equal(oldForm, newForm) {
+	for i, cell := range saved {
+		if oldForm, newForm := outputForm(cell), outputForm(now[i]); !slices.Equal(oldForm, newForm) {
 			t.Errorf("%s: the outputs of cell [%d] are not those of the present code; run: bin/krrlab notebook "+
-				"run notebooks/%s\nkept %q\n now %q", name, c.Count, name, oldForm, newForm)
+				"run notebooks/%s\nkept %q\n now %q", name, cell.Count, name, oldForm, newForm)
 		}
 	}
 }
@@ -126,16 +126,16 @@ func TestPictures(t *testing.T) {
 	pictures := 0
 	for _, name := range names {
 		want, code := 0, []string{}
-		for _, c := range readCells(t, name) {
-			if c.Type == "code" {
-				code = append(code, joinText(c.Source))
+		for _, cell := range readCells(t, name) {
+			if cell.Type == "code" {
+				code = append(code, joinText(cell.Source))
 			}
-			for _, o := range c.Outputs {
-				n := len(picture.FindAllString(joinText(o.Data["text/html"]), -1))
-				if o.Data["image/png"] != nil || o.Data["image/svg+xml"] != nil {
-					n = max(n, 1)
+			for _, output := range cell.Outputs {
+				count := len(picture.FindAllString(joinText(output.Data["text/html"]), -1))
+				if output.Data["image/png"] != nil || output.Data["image/svg+xml"] != nil {
+					count = max(count, 1)
 				}
-				want += n
+				want += count
 			}
 		}
 		for _, format := range formats {

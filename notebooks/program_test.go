@@ -18,8 +18,8 @@ var varyingLine = regexp.MustCompile(`(?m)^.*(seconds|peak memory).*\n?`)
 // shownTexts returns the texts that the cells of a notebook show, without the lines that varyingLine matches.
 func shownTexts(t *testing.T, name string) (out []string) {
 	t.Helper()
-	for _, c := range readCells(t, name) {
-		for _, output := range c.Outputs {
+	for _, cell := range readCells(t, name) {
+		for _, output := range cell.Outputs {
 			text := joinText(output.Data["text/plain"])
 			if output.Type == "stream" {
 				text = joinText(output.Text)
@@ -49,21 +49,21 @@ func TestPrograms(t *testing.T) {
 	useOpenBLAS(t)
 	for _, name := range []string{"00_start", "06_quality", "10_low_rank_and_sparse"} {
 		dir := t.TempDir()
-		main, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+		sourceFile, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 		original, imported := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "b.ipynb")
 		options := &notebook.Options{}
 		name += ".ipynb"
 		mustSucceed(t, notebook.Run(t.Context(), name, original, &notebook.Options{Parameters: fewPoints(t, name)}))
-		notes, err := notebook.ExportProgram(original, main, nil)
+		notes, err := notebook.ExportProgram(original, sourceFile, nil)
 		if mustSucceed(t, err); notes != nil {
 			t.Errorf("%s: %q", name, notes)
 		}
-		for _, args := range [][]string{{"vet", main}, {"build", "-o", program, main}} {
+		for _, args := range [][]string{{"vet", sourceFile}, {"build", "-o", program, sourceFile}} {
 			if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 				t.Fatalf("%s: go %s: %s", name, args[0], out)
 			}
 		}
-		mustSucceed(t, notebook.ImportProgram(main, imported))
+		mustSucceed(t, notebook.ImportProgram(sourceFile, imported))
 		mustSucceed(t, notebook.Run(t.Context(), imported, imported, options))
 		want, got := shownTexts(t, original), shownTexts(t, imported)
 		if !slices.Equal(got, want) {

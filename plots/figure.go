@@ -83,10 +83,10 @@ func (s *Series) AddBand(x, y, lo, hi float64) {
 }
 
 // AddInterval appends a sample whose value and bounds are those of an interval, such as an estimate.Interval.
-func (s *Series) AddInterval(x float64, interval interface {
+func (s *Series) AddInterval(x float64, estimate interface {
 	Ends() (value, lo, hi float64)
 }) {
-	value, lo, hi := e.Ends()
+	value, lo, hi := estimate.Ends()
 	s.AddBand(x, value, lo, hi)
 }
 

@@ -50,22 +50,25 @@ func TestMeasureRatios(t *testing.T) {
 	e.checkMean("f", z, 0.01, 0.005) // the mean is the expected one, which exceeds the bound
 	e.checkAtMost("g", []float64{math.NaN(), 0.1}, 1)
 	e.finish()
-	m := e.Measures
-	if m[0].Ratio != 0.5 || m[0].Failures != 0 || m[1].Ratio != worstRatio || m[1].Failures != 1 ||
-		m[6].Ratio != worstRatio {
-		t.Errorf("atMost: %+v, %+v, %+v", m[0], m[1], m[6])
+	measures := e.Measures
+	if measures[0].Ratio != 0.5 || measures[0].Failures != 0 || measures[1].Ratio != worstRatio ||
+		measures[1].Failures != 1 ||
+		measures[6].Ratio != worstRatio {
+		t.Errorf("atMost: %+v, %+v, %+v", measures[0], measures[1], measures[6])
 	}
-	if m[2].Failures != 2 || m[2].Value != 0.5 || math.Abs(m[2].Ratio-10*clopperPearson(2, 4)) > 1e-12 {
-		t.Errorf("share: %+v", m[2])
+	if measures[2].Failures != 2 || measures[2].Value != 0.5 ||
+		math.Abs(measures[2].Ratio-10*clopperPearson(2, 4)) > 1e-12 {
+		t.Errorf("share: %+v", measures[2])
 	}
-	if m[3].Ratio > 0.6 || m[4].Ratio < 2 || m[4].Tightness != 0.5 || m[5].Ratio != 2 || m[5].Failures != 1 {
-		t.Errorf("mean: %+v, %+v, %+v", m[3], m[4], m[5])
+	if measures[3].Ratio > 0.6 || measures[4].Ratio < 2 || measures[4].Tightness != 0.5 || measures[5].Ratio != 2 ||
+		measures[5].Failures != 1 {
+		t.Errorf("mean: %+v, %+v, %+v", measures[3], measures[4], measures[5])
 	}
 	if e.Verdict != Fail || e.Trials != 2+2+4+3000+2 {
 		t.Errorf("%+v", e.Result)
 	}
-	none := &experiment{}
-	if none.finish(); none.Verdict != Fail {
+	empty := &experiment{}
+	if empty.finish(); empty.Verdict != Fail {
 		t.Error("an experiment without measures passes")
 	}
 }
@@ -82,17 +85,17 @@ func findClaims(t *testing.T, names ...string) (claims []Claim) {
 // TestReport checks that a report is unchanged after it was encoded and decoded as JSON, that its text names the
 // claims, and that no claim fails.
 func TestReport(t *testing.T) {
-	r := must(CheckClaims(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
-	encoded := must(json.Marshal(r))
+	report := must(CheckClaims(t.Context(), findClaims(t, "proposition2", "lambda-p"), &Options{Trials: 20}, nil))
+	encoded := must(json.Marshal(report))
 	var decoded Report
-	if err := json.Unmarshal(encoded, &decoded); err != nil || !reflect.DeepEqual(&decoded, r) {
+	if err := json.Unmarshal(encoded, &decoded); err != nil || !reflect.DeepEqual(&decoded, report) {
 		t.Errorf("%v: %s", err, encoded)
 	}
-	if s := r.String(); !strings.Contains(s, "proposition2") || !strings.Contains(s, "bound") {
-		t.Errorf("text of the report: %s", s)
+	if text := report.String(); !strings.Contains(text, "proposition2") || !strings.Contains(text, "bound") {
+		t.Errorf("text of the report: %s", text)
 	}
-	if f := r.Failed(); len(f) != 0 {
-		t.Errorf("failed claims: %v", f)
+	if failed := report.Failed(); len(failed) != 0 {
+		t.Errorf("failed claims: %v", failed)
 	}
 }
 
@@ -169,8 +172,8 @@ func TestFigures(t *testing.T) {
 			t.Fatal(names)
 		}
 		for _, name := range names {
-			b := must(os.ReadFile(name))
-			files[i] = append(files[i], b)
+			content := must(os.ReadFile(name))
+			files[i] = append(files[i], content)
 		}
 	}
 	for i := range files[0] {
@@ -180,8 +183,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms checks that all claims pass with many seeds. make test omits it, because TestAllClaimsPass checks them
-// with one seed. The slow claims are checked only if the long tests are run.
+// TestFalseAlarms checks that all claims pass with many seeds. make test omits it, because TestAllClaimsPass checks
+// them with one seed. The slow claims are checked only if the long tests are run.
 func TestFalseAlarms(t *testing.T) {
 	suite.RequireLong(t, "all claims with several seeds")
 	seeds, long := uint64(suite.Scale(0, 4, 60)), suite.Scale(0, 0, 1) == 1
@@ -207,8 +210,8 @@ func TestPresetMargins(t *testing.T) {
 	used := 0
 	for i := range uint64(2000) {
 		g := rng.New(7).Sub("pair", i)
-		p, lambda := newTwin(g, 6), logUniform(g.Sub("lambda"), 0.1, 100)
-		zz := outer(toFloat64(p.z))
+		p, lambda := newMatrixPair(g, 6), logUniform(g.Sub("lambda"), 0.1, 100)
+		zz := timesTranspose(toFloat64(p.z))
 		v := eigenvalues(congruence(choleskyFactor(addRidge(zz, lambda)), addRidge(p.k, lambda))) // spectrum of M⁻¹A
 		eps := max(1/v[0]-1, 1-1/v[len(v)-1])
 		for _, want := range presets[1:] {

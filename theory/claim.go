@@ -54,12 +54,12 @@ const minTrials = 20
 
 // withDefaults returns a copy of the options with the defaults filled in, or an error if an option is invalid.
 func (o *Options) withDefaults() (Options, error) {
-	s := *cmp.Or(o, &Options{})
-	if err := schema.Complete(&s); err != nil {
-		return s, fmt.Errorf("theory: %w", err)
+	settings := *cmp.Or(o, &Options{})
+	if err := schema.Complete(&settings); err != nil {
+		return settings, fmt.Errorf("theory: %w", err)
 	}
-	s.Parts = s.Parts.withDefaults()
-	return s, nil
+	settings.Parts = settings.Parts.withDefaults()
+	return settings, nil
 }
 
 // claimsJSON contains the claims without their checks: first those of the paper in its order, then those of the notes.
@@ -104,24 +104,24 @@ var programs = map[string]program{
 
 // Claims returns all claims, in the order of the paper, then those of the notes.
 func Claims() []Claim {
-	var all []Claim
-	if err := json.Unmarshal(claimsJSON, &all); err != nil { // the file is part of this program
+	var claims []Claim
+	if err := json.Unmarshal(claimsJSON, &claims); err != nil { // the file is part of this program
 		panic(err)
 	}
-	for i := range all {
-		all[i].program = programs[all[i].Name]
+	for i := range claims {
+		claims[i].program = programs[claims[i].Name]
 	}
-	return all
+	return claims
 }
 
 // FindClaim returns the claim with this name, or an error if there is none.
 func FindClaim(name string) (Claim, error) {
 	var names []string
-	for _, c := range Claims() {
-		if c.Name == name {
-			return c, nil
+	for _, claim := range Claims() {
+		if claim.Name == name {
+			return claim, nil
 		}
-		names = append(names, c.Name)
+		names = append(names, claim.Name)
 	}
 	return Claim{}, fmt.Errorf("unknown claim %q: want one of %s", name, strings.Join(names, ", "))
 }
@@ -129,9 +129,9 @@ func FindClaim(name string) (Claim, error) {
 // Check runs the check of the claim. The result depends only on the options and not on the number of threads. It
 // returns an error if ctx ends, if an option is invalid, or if a part returns an error although it should work
 // according to the claim.
-func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
+func (c Claim) Check(ctx context.Context, options *Options) (*Result, error) {
 	start := time.Now()
-	e, err := c.runExperiment(ctx, o, func(e *experiment) {
+	e, err := c.runExperiment(ctx, options, func(e *experiment) {
 		if c.program.trial != nil {
 			e.runTrials("trial", func(i int, g rng.Stream, t *trial) { c.program.trial(e, i, g, t) })
 		}
@@ -149,28 +149,29 @@ func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
 
 // Figure draws the bound of the claim and the measured quantities, usually against s. It panics if the claim has no
 // figure.
-func (c Claim) Figure(ctx context.Context, o *Options) (f *plots.Figure, err error) {
+func (c Claim) Figure(ctx context.Context, options *Options) (f *plots.Figure, err error) {
 	if c.program.figure == nil {
 		panic("theory: " + c.Name + " has no figure")
 	}
-	_, err = c.runExperiment(ctx, o, func(e *experiment) { f = c.program.figure(e) })
+	_, err = c.runExperiment(ctx, options, func(e *experiment) { f = c.program.figure(e) })
 	return f, err
 }
 
-// runExperiment calls f with a new experiment and returns the experiment, or the error that ended f.
-func (c Claim) runExperiment(ctx context.Context, o *Options, f func(e *experiment)) (*experiment, error) {
-	s, err := o.withDefaults()
+// runExperiment calls body with a new experiment and returns the experiment, or the error that ended body.
+func (c Claim) runExperiment(ctx context.Context, options *Options, body func(e *experiment)) (*experiment, error) {
+	settings, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	e := &experiment{ctx: ctx, trials: s.Trials, random: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
+	e := &experiment{ctx: ctx, trials: settings.Trials, random: rng.New(settings.Seed).Sub(c.Name),
+		parts: settings.Parts}
 	e.Claim, e.Kind, e.Place = c.Name, c.Kind, c.Place
 	e.progress = func(completed, total int) {
-		if s.Progress != nil {
-			s.Progress(c.Name, completed, total)
+		if settings.Progress != nil {
+			settings.Progress(c.Name, completed, total)
 		}
 	}
-	if err := run(func() { f(e) }); ctx.Err() != nil {
+	if err := run(func() { body(e) }); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
 		return nil, fmt.Errorf("theory: %s: %w", c.Name, err)
@@ -181,24 +182,24 @@ func (c Claim) runExperiment(ctx context.Context, o *Options, f func(e *experime
 // CheckClaims runs the checks of several claims one after the other. onResult, if not nil, is called with every result.
 // If ctx ends, CheckClaims returns the results so far and the error of ctx. If a part returns an error although it
 // should work according to the claim, the claim fails, and the other claims are still checked.
-func CheckClaims(ctx context.Context, claims []Claim, o *Options, onResult func(*Result)) (*Report, error) {
-	s, err := o.withDefaults()
+func CheckClaims(ctx context.Context, claims []Claim, options *Options, onResult func(*Result)) (*Report, error) {
+	settings, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Trials: s.Trials, Seed: s.Seed}
+	report := &Report{Trials: settings.Trials, Seed: settings.Seed}
 	for _, c := range claims {
-		r, err := c.Check(ctx, &s)
+		result, err := c.Check(ctx, &settings)
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 				return report, err
 			}
-			r = &Result{Claim: c.Name, Kind: c.Kind, Place: c.Place, Verdict: Fail, Margin: -worstRatio,
+			result = &Result{Claim: c.Name, Kind: c.Kind, Place: c.Place, Verdict: Fail, Margin: -worstRatio,
 				Error: err.Error()}
 		}
-		report.Claims = append(report.Claims, *r)
+		report.Claims = append(report.Claims, *result)
 		if onResult != nil {
-			onResult(r)
+			onResult(result)
 		}
 	}
 	return report, nil
@@ -302,9 +303,9 @@ type Report struct {
 
 // Failed returns the names of the claims that failed.
 func (r *Report) Failed() (names []string) {
-	for _, c := range r.Claims {
-		if c.Verdict != Pass {
-			names = append(names, c.Claim)
+	for _, result := range r.Claims {
+		if result.Verdict != Pass {
+			names = append(names, result.Claim)
 		}
 	}
 	return names
@@ -312,19 +313,20 @@ func (r *Report) Failed() (names []string) {
 
 // Table returns a table with a row for each claim.
 func (r *Report) Table() *plots.Table {
-	t := &plots.Table{
+	table := &plots.Table{
 		Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed),
 		Columns: plots.ParseColumns("claim", "kind", "trials", "failures", "margin %.3f", "verdict", "time (s) %.1f",
 			"nearest to failing"),
 	}
-	for _, c := range r.Claims {
-		closest := c.Error
-		if len(c.Measures) > 0 {
-			closest = c.worst().Name
+	for _, result := range r.Claims {
+		nearestMeasure := result.Error
+		if len(result.Measures) > 0 {
+			nearestMeasure = result.worst().Name
 		}
-		t.Add(c.Claim, string(c.Kind), c.Trials, c.Failures, c.Margin, string(c.Verdict), c.Seconds, closest)
+		table.Add(result.Claim, string(result.Kind), result.Trials, result.Failures, result.Margin,
+			string(result.Verdict), result.Seconds, nearestMeasure)
 	}
-	return t
+	return table
 }
 
 // String returns the table of the results for a terminal.

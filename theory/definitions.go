@@ -36,13 +36,13 @@ func newLQ(g rng.Stream) *lqFactorization {
 	f := &lqFactorization{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12),
 		lambda: logUniform(g.Sub("lambda"), 1e-3, 1e3)}
 	rank := 1 + size.IntN(2, min(f.m, f.n))
-	leftFactor, rightFactor := normals(g.Sub("left"), f.n, rank), normals(g.Sub("right"), rank, f.m)
+	leftFactor, rightFactor := gaussianMatrix(g.Sub("left"), f.n, rank), gaussianMatrix(g.Sub("right"), rank, f.m)
 	leftFactor.Apply(func(_, j int, v float64) float64 { return v * math.Pow(10, 0.5-3*float64(j)/12) }, leftFactor)
 	var z mat.Dense
 	z.Mul(leftFactor, rightFactor)
 	f.z = roundToFloat32(&z)
 	f.a = mat.DenseCopyOf(z.T())
-	f.aat = outer(f.a)
+	f.aat = timesTranspose(f.a)
 	f.l = choleskyByAccel(addRidge(f.aat, f.lambda))
 	f.q = solveLower(f.l, f.a)
 	return f
@@ -51,11 +51,11 @@ func newLQ(g rng.Stream) *lqFactorization {
 // choleskyByAccel returns the Cholesky factor L of a, computed by the project's own factorization.
 func choleskyByAccel(a *mat.SymDense) *mat.TriDense {
 	n := a.SymmetricDim()
-	c := mat.DenseCopyOf(a)
-	if !accel.Dpotrf(n, c.RawMatrix().Data, n) {
+	factor := mat.DenseCopyOf(a)
+	if !accel.Dpotrf(n, factor.RawMatrix().Data, n) {
 		fail("a matrix of order %d is not positive definite", n)
 	}
-	return mat.NewTriDense(n, mat.Lower, c.RawMatrix().Data)
+	return mat.NewTriDense(n, mat.Lower, factor.RawMatrix().Data)
 }
 
 // trialDefinition1 checks the defining equations of a λ-LQ factorization, that M⁻¹ has the factor Q in each form, and
@@ -75,18 +75,18 @@ func trialDefinition1(e *experiment, i int, g rng.Stream, t *trial) {
 		inv.Add(inv, identity(f.n)) // I − λM⁻¹
 		t.checkAtMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), maxDifference(inv, &qq), 1e-9)
 	}
-	t.checkAtMost("|QQᵀ − I| at λ = 0", orthonormal(g), 1e-9)
+	t.checkAtMost("|QQᵀ − I| at λ = 0", orthonormalityError(g), 1e-9)
 }
 
-// orthonormal returns |QQᵀ−I| of the factorization at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
-func orthonormal(g rng.Stream) float64 {
+// orthonormalityError returns |QQᵀ−I| of the factorization at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
+func orthonormalityError(g rng.Stream) float64 {
 	size := g.Sub("orthonormal sizes")
 	m := 1 + size.IntN(0, 8)
 	n := m + size.IntN(1, 6)
 	var a mat.Dense
 	a.Mul(spectrumRoot(g.Sub("orthonormal"), tabulate(m, func(i int) float64 { return 1 + float64(i) })),
 		orthogonal(g.Sub("rows"), n).Slice(0, m, 0, n))
-	return maxDifference(outer(solveLower(choleskyByAccel(outer(&a)), &a)), identity(m))
+	return maxDifference(timesTranspose(solveLower(choleskyByAccel(timesTranspose(&a)), &a)), identity(m))
 }
 
 // tabulate returns f(0), …, f(n−1).
@@ -103,15 +103,16 @@ func tabulate(n int, f func(i int) float64) []float64 {
 func checkDefinition2(e *experiment) {
 	poly := kernel.Polynomial{Gamma: 0.6, Coef0: 0.4, Degree: 2}
 	gauss := kernel.Gaussian{Sigma: 1.5}
-	x := cloud(e.random.Sub("cloud"), 8, 12, 0.85)
+	x := randomPoints(e.random.Sub("cloud"), 8, 12, 0.85)
 	const nu, delta, fewFeatures = 0.5, 0.1, 24 // with more features hardly a draw has a collision: see assumedSkewness
 	e.checkProducts(e.products("TensorSketch", poly, x, e.parts.TensorSketch(poly),
 		func(s int) covariance { return tensorSketchCovariance(lift(poly, x), poly.Degree, s) }),
-		multiplyFeatures(2, nu, delta), nu, delta, fewFeatures)
-	p := e.products("Fourier", gauss, x, e.parts.Fourier(gauss),
+		lemma4Features(2, nu, delta), nu, delta, fewFeatures)
+	fourierProducts := e.products("Fourier", gauss, x, e.parts.Fourier(gauss),
 		func(s int) covariance { return fourierCovariance(gauss, x, s) })
-	s := int(math.Ceil(p.expectation(1) / (nu * nu * p.size * delta))) // Chebyshev's
-	e.checkProducts(p, s, nu, delta, s, fewFeatures)
+	// By Chebyshev's inequality.
+	s := int(math.Ceil(fourierProducts.expectation(1) / (nu * nu * fourierProducts.size * delta)))
+	e.checkProducts(fourierProducts, s, nu, delta, s, fewFeatures)
 }
 
 // srhtEntries gives access to the random signs and rows of an SRHT. *sketch.SRHTOperator implements it.
@@ -131,21 +132,22 @@ func checkDefinition3(e *experiment) {
 		t.checkAtMost("|S − s^(−1/2)PHD|, float64", err64, 1e-12)
 		t.checkAtMost("|S − s^(−1/2)PHD|, float32", err32, 1e-5)
 		s := matrixOf(must(e.parts.SRHT.Sample(m, order, g)))
-		t.checkAtMost("|SᵀS − I| at s = m", maxDifference(outer(s.T()), identity(m)), 1e-12)
+		t.checkAtMost("|SᵀS − I| at s = m", maxDifference(timesTranspose(s.T()), identity(m)), 1e-12)
 	})
 	const n, d, s = 6, 50, 16
-	y := normals(e.random.Sub("vectors"), n, d)
+	y := gaussianMatrix(e.random.Sub("vectors"), n, d)
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
 	x := rowsOf(y)
-	e.checkUnbiased("SRHT", homogeneous(1), linear{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s))
-	e.checkUnbiased("CountSketch", homogeneous(1), linear{e.parts.CountSketch}, x, s, tensorSketchCovariance(x, 1, s))
+	e.checkUnbiased("SRHT", homogeneous(1), linearSketch{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s))
+	e.checkUnbiased("CountSketch", homogeneous(1), linearSketch{e.parts.CountSketch}, x, s, tensorSketchCovariance(x, 1,
+		s))
 }
 
-// linear uses a sketch as a feature map of the kernel xᵀz.
-type linear struct{ sketch.Dist }
+// linearSketch uses a sketch as a feature map of the kernel xᵀz.
+type linearSketch struct{ sketch.Dist }
 
 // Sample implements feature.Dist.
-func (l linear) Sample(d, s int, g rng.Stream) (feature.Map, error) {
+func (l linearSketch) Sample(d, s int, g rng.Stream) (feature.Map, error) {
 	o, err := l.Dist.Sample(d, s, g)
 	return linearMap{o}, err
 }
@@ -171,7 +173,7 @@ func matrixOf(o sketch.Operator) *mat.Dense {
 
 // entryErrors returns the largest differences between the entries of S and their definition, in float64 and float32.
 func entryErrors(o sketch.Operator) (err64, err32 float64) {
-	r, ok := o.(srhtEntries)
+	entries, ok := o.(srhtEntries)
 	if !ok {
 		fail("an SRHT without access to its signs and rows")
 	}
@@ -183,13 +185,13 @@ func entryErrors(o sketch.Operator) (err64, err32 float64) {
 	}
 	o.Apply32(sketch.Rows32{Dst: st, DstStride: s, Src: unit, SrcStride: m, Count: m}, new(sketch.Workspace))
 	for i := range s {
-		row, order := r.Row(i)
+		row, order := entries.Row(i)
 		if row < 0 || row >= order {
 			fail("row %d of a transform of order %d", row, order)
 		}
 		for j := range m {
 			h := 1 - 2*float64(bits.OnesCount(uint(row&j))&1)
-			expectedEntry := h * r.Sign(j) / math.Sqrt(float64(s))
+			expectedEntry := h * entries.Sign(j) / math.Sqrt(float64(s))
 			err64 = math.Max(err64, math.Abs(computed.At(i, j)-expectedEntry))
 			err32 = math.Max(err32, math.Abs(float64(st[j*s+i])-expectedEntry))
 		}

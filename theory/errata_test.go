@@ -30,10 +30,10 @@ func TestErratum2(t *testing.T) {
 	v := tensors(x, 2)
 	ordered, distinct := 0.0, 0.0
 	for c := range 9 {
-		p := v.At(0, c) * v.At(1, c)
-		ordered += p
+		product := v.At(0, c) * v.At(1, c)
+		ordered += product
 		if c/3 <= c%3 {
-			distinct += p
+			distinct += product
 		}
 	}
 	if math.Abs(ordered-want) > 1e-12 || math.Abs(distinct-want) < 0.1 {
@@ -47,13 +47,13 @@ func TestErratum2(t *testing.T) {
 func TestErratum5(t *testing.T) {
 	const lambda = 0.5
 	g := rng.New(3)
-	x := cloud(g, 6, 4, 0.8)
+	x := randomPoints(g, 6, 4, 0.8)
 	c := feature.Chain{Features: feature.TensorSketch{Kernel: homogeneous(2)}, Width: 24,
 		Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 8}, {Dist: sketch.Gaussian{}}}}
 	chain := must(c.Sample(4, 5, g))
 	z3 := must(feature.Matrix(t.Context(), chain, x, nil))
 	z1 := must(feature.Matrix(t.Context(), chain.(*feature.ChainMap).Level(1), x, nil))
-	want := inverse(addRidge(outer(toFloat64(z3)), lambda))
+	want := inverse(addRidge(timesTranspose(toFloat64(z3)), lambda))
 	inverseError := func(z *points.Dense32) float64 { // of M⁻¹ by the factor of ZᵀZ+λI
 		m := must(builtinParts().Precond(t.Context(), z, lambda, lambda, precond.FormU))
 		return maxDifference(denseInverse(t.Context(), m), want)
@@ -65,12 +65,12 @@ func TestErratum5(t *testing.T) {
 		t.Errorf("M⁻¹ by the factor of Z₁ᵀZ₁+λI has an error of %g, want a large one", d)
 	}
 	o := must(sketch.SRHT{}.Sample(24, 32, g)) // padded to 32
-	if d := maxDifference(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
+	if d := maxDifference(timesTranspose(matrixOf(o).T()), identity(24)); d > 1e-12 {
 		t.Errorf("padded: |SᵀS−I| = %g", d)
 	}
 	unpadded := mat.DenseCopyOf(matrixOf(o).Slice(0, 24, 0, 24)) // the leading 24 rows of H₃₂, as if of order 24
 	unpadded.Scale(math.Sqrt(32.0/24), unpadded)
-	if d := maxDifference(outer(unpadded.T()), identity(24)); d < 0.1 {
+	if d := maxDifference(timesTranspose(unpadded.T()), identity(24)); d < 0.1 {
 		t.Errorf("without padding: |SᵀS−I| = %g only", d)
 	}
 }
@@ -112,7 +112,7 @@ func TestErratum8(t *testing.T) {
 	belowHalf, smallest := 0, 1.0
 	for i := range 200 {
 		z := featureMatrix(feature.TensorSketch{Kernel: homogeneous(2)}, x, 200, rng.New(uint64(i)))
-		if v := outer(z).At(0, 0) / kPlusLambda; math.Abs(v-0.5) <= 0.25 {
+		if v := timesTranspose(z).At(0, 0) / kPlusLambda; math.Abs(v-0.5) <= 0.25 {
 			smallest = min(smallest, v)
 			if v < 0.49 {
 				belowHalf++
@@ -148,9 +148,9 @@ func TestErratum9(t *testing.T) {
 // the limit. The upper end of the 95 % interval of Lanczos accepts it for at most 5 % of the starts.
 func TestErratum10(t *testing.T) {
 	const n, limit, steps = 60, 1.0, 3
-	v := tabulate(n, func(i int) float64 { return 0.9 * float64(i) / n })
-	v[n-1] = 1.1 // above the limit, by one eigenvalue
-	a := withSpectrum(rng.New(1), v)
+	spectrum := tabulate(n, func(i int) float64 { return 0.9 * float64(i) / n })
+	spectrum[n-1] = 1.1 // above the limit, by one eigenvalue
+	a := withSpectrum(rng.New(1), spectrum)
 	acceptedByPower, acceptedByLanczos := 0, 0
 	const starts = 200
 	for i := range starts {
@@ -186,18 +186,18 @@ func TestErratum10(t *testing.T) {
 func TestErratum11(t *testing.T) {
 	const n, tau = 60, 0.05
 	kappa := 2000.0
-	v := chebyshev(n, kappa)
+	spectrum := chebyshevExtrema(n, kappa)
 	a := mat.NewSymDense(n, nil)
 	y, c := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
-	for i, mu := range v {
+	for i, mu := range spectrum {
 		a.SetSym(i, i, mu)
 	}
 	// c solves ac = y, along the eigenvector of the smallest eigenvalue. x has the relative error ‖x−c‖_A/‖c‖_A = 0.9τ,
 	// all of it along the eigenvector of the largest eigenvalue.
 	c.SetVec(0, 1)
-	y.SetVec(0, v[0])
+	y.SetVec(0, spectrum[0])
 	x := mat.VecDenseCopyOf(c)
-	x.SetVec(n-1, 0.9*tau*math.Sqrt(v[0]/v[n-1]))
+	x.SetVec(n-1, 0.9*tau*math.Sqrt(spectrum[0]/spectrum[n-1]))
 	p := &problem{n: n, a: a, y: y, c: c}
 	if d := p.distance(x); d > tau {
 		t.Fatalf("‖x−c‖_A/‖c‖_A = %g, want at most τ = %g", d, tau)
@@ -238,18 +238,18 @@ func checkMoments(t *testing.T, x *points.Dense, q, s int) {
 	count := 0
 	// The digits of code are a hash and a sign for every factor and coordinate.
 	for code := range power(2*s, q*d) {
-		m := hashTable{h: make([][]int, q), g: make([][]int, q)}
+		table := hashTable{h: make([][]int, q), g: make([][]int, q)}
 		remaining := code
 		for f := range q {
 			for range d {
-				m.h[f] = append(m.h[f], remaining%s)
+				table.h[f] = append(table.h[f], remaining%s)
 				remaining /= s
-				m.g[f] = append(m.g[f], 1-2*(remaining%2))
+				table.g[f] = append(table.g[f], 1-2*(remaining%2))
 				remaining /= 2
 			}
 		}
 		var z mat.Dense
-		z.Mul(v, sketchMatrix(m, q, d, s).T())
+		z.Mul(v, sketchMatrix(table, q, d, s).T())
 		k := mat.Dot(z.RowView(0), z.RowView(1))
 		meanProduct += k
 		meanSquare += k * k

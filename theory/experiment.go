@@ -187,11 +187,11 @@ func (e *experiment) checkAtMost(name string, values []float64, limit float64) {
 		m.Value = max(m.Value, v) // NaN if a value is NaN
 	}
 	m.Ratio = m.Value / limit
-	e.add(m)
+	e.addMeasure(m)
 }
 
-// add appends a measure to the result.
-func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
+// addMeasure appends a measure to the result.
+func (e *experiment) addMeasure(m Measure) { e.Measures = append(e.Measures, m) }
 
 // countAbove returns the number of values that are above the limit or not a number.
 func countAbove(values []float64, limit float64) int {
@@ -205,7 +205,7 @@ func (e *experiment) checkProbability(name string, values []float64, limit, delt
 	m := Measure{Name: name, Limit: delta, Trials: len(values), Failures: countAbove(values, limit)}
 	m.Value = float64(m.Failures) / float64(m.Trials)
 	m.Ratio = clopperPearson(m.Failures, m.Trials) / delta
-	e.add(m)
+	e.addMeasure(m)
 }
 
 // clopperPearson returns the lower end of the one-sided 99.9 % interval of a probability, for k events in n trials. It
@@ -258,7 +258,7 @@ func (e *experiment) checkMean(name string, values []float64, want, bound float6
 	if m.Ratio > 1 {
 		m.Failures = 1
 	}
-	e.add(m)
+	e.addMeasure(m)
 }
 
 // Parts contains the implementations that the claims are checked on. A nil field means the project's own. Other values

@@ -144,9 +144,9 @@ func faults() []fault {
 }
 
 // truncateFixed16 returns the stored kernel matrix with 16-bit numbers rounded down.
-func truncateFixed16(ctx context.Context, k kernel.Kernel, x points.Points, st gram.Storage) (*mat.Dense, error) {
+func truncateFixed16(ctx context.Context, k kernel.Kernel, x points.Points, storage gram.Storage) (*mat.Dense, error) {
 	m, err := kernelByGram(ctx, k, x, gram.Float64)
-	if err == nil && st == gram.Fixed16 {
+	if err == nil && storage == gram.Fixed16 {
 		m.Apply(func(_, _ int, v float64) float64 { return math.Floor(v/fixedStep) * fixedStep }, m)
 	}
 	return m, err

@@ -17,7 +17,7 @@ import (
 func checkFeatures(e *experiment) {
 	gauss, poly := kernel.Gaussian{Sigma: 1.2}, kernel.Polynomial{Gamma: 0.7, Coef0: 0.5, Degree: 2}
 	ones := points.NewDense(1, 4, []float64{1, 1, 1, 1})
-	x := cloud(e.random.Sub("cloud"), 8, 4, 0.8)
+	x := randomPoints(e.random.Sub("cloud"), 8, 4, 0.8)
 	newChain := func(s ...sketch.Dist) feature.Dist {
 		c := feature.Chain{Features: e.parts.TensorSketch(poly), Width: 64}
 		for i, d := range s {
@@ -31,9 +31,9 @@ func checkFeatures(e *experiment) {
 	for _, c := range []struct {
 		name string
 		k    kernel.Kernel
-		d    feature.Dist
+		d    feature.Dist // features of the kernel k
 		x    *points.Dense
-		s    int
+		s    int        // number of features
 		cov  covariance // nil if there is no closed form
 	}{
 		{"Fourier", gauss, e.parts.Fourier(gauss), x, 16, fourierCovariance(gauss, x, 16)},
@@ -61,7 +61,7 @@ func homogeneous(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, D
 func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int,
 	cov covariance) {
 	gram := kernelMatrix(k, x)
-	v := normals(e.random.Sub("direction"), x.N, 3)
+	v := gaussianMatrix(e.random.Sub("direction"), x.N, 3)
 	expectedSquare := 0.0
 	if unweighted := identity(x.N); cov != nil {
 		expectedSquare = expectedWeightedSquare(unweighted, unweighted, cov)
@@ -76,7 +76,8 @@ func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist,
 				want)
 		}
 		if cov != nil {
-			t.checkMean("mean of ‖ZZᵀ−K‖_F², "+name, frobeniusSquared(subtract(outer(z), gram)), expectedSquare)
+			t.checkMean("mean of ‖ZZᵀ−K‖_F², "+name, frobeniusSquared(subtract(timesTranspose(z), gram)),
+				expectedSquare)
 		}
 	})
 }
@@ -148,9 +149,9 @@ func tensors(x *points.Dense, q int) *mat.Dense {
 // K.
 func (e *experiment) checkSketchMatrix(q int) {
 	k := homogeneous(q)
-	x := cloud(e.random.Sub("matrix", uint64(q)), 4, 4, 0.8)
+	x := randomPoints(e.random.Sub("matrix", uint64(q)), 4, 4, 0.8)
 	v := tensors(x, q)
-	k0 := kernelMatrix(k, x)
+	gram := kernelMatrix(k, x)
 	e.runTrials(fmt.Sprintf("matrix %d", q), func(i int, g rng.Stream, t *trial) {
 		s := 1 + g.Sub("s").IntN(0, 40)
 		m, h := e.tensorSketch(k, x.D, s, g)
@@ -160,7 +161,7 @@ func (e *experiment) checkSketchMatrix(q int) {
 		sv.Mul(v, sketchMatrix(h, q, x.D, s).T())
 		t.checkAtMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), maxDifference(z, &sv)/(1+maxAbs(&sv)), 1e-12)
 	})
-	difference := maxDifference(outer(v), k0) / (1 + maxAbs(k0))
+	difference := maxDifference(timesTranspose(v), gram) / (1 + maxAbs(gram))
 	e.checkAtMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{difference}, 1e-12)
 }
 
@@ -203,7 +204,7 @@ func expectedWeightedSquare(p, q mat.Symmetric, cov covariance) (sum float64) {
 // The formula requires 4-wise independent signs and 2-wise independent hashes. It implies the factor 2+3^q of Lemma 4:
 // the first bracket is at most 2^(q+1)−2, the second at most 3^q−2^(q+1)+1.
 func tensorSketchCovariance(x *points.Dense, q, s int) covariance {
-	g := outer(mat.NewDense(x.N, x.D, x.Data))
+	products := timesTranspose(mat.NewDense(x.N, x.D, x.Data))
 	parity := 1.0
 	if s%2 == 0 {
 		parity = 2
@@ -215,7 +216,8 @@ func tensorSketchCovariance(x *points.Dense, q, s int) covariance {
 		for t := range xi {
 			d += xi[t] * xj[t] * xk[t] * xl[t]
 		}
-		a, b, c := g.At(i, j)*g.At(k, l), g.At(i, k)*g.At(j, l)-d, g.At(i, l)*g.At(j, k)-d
+		a, b, c := products.At(i, j)*products.At(k, l), products.At(i, k)*products.At(j, l)-d, products.At(i,
+			l)*products.At(j, k)-d
 		singleSum := pow(a+b) + pow(a+c) - 2*pow(a)
 		pairSum := pow(a+b+c) - pow(a+b) - pow(a+c) + pow(a)
 		return singleSum/float64(s) + parity*pairSum/float64(s*s)
@@ -246,8 +248,8 @@ func fourierCovariance(k kernel.Gaussian, x *points.Dense, s int) covariance {
 		cosine := func(b, c, d float64) float64 { // k₀(x + b·z + c·x' + d·z')
 			return k.Eval(tabulate(x.D, func(t int) float64 { return xi[t] + b*xj[t] + c*xm[t] + d*xl[t] }), zero)
 		}
-		e := (cosine(-1, 1, -1) + cosine(-1, -1, 1) + cosine(1, -1, -1)) / 2
-		return (e - k.Eval(xi, xj)*k.Eval(xm, xl)) / float64(s)
+		expectation := (cosine(-1, 1, -1) + cosine(-1, -1, 1) + cosine(1, -1, -1)) / 2
+		return (expectation - k.Eval(xi, xj)*k.Eval(xm, xl)) / float64(s)
 	}
 }
 

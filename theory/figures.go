@@ -20,16 +20,16 @@ func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
-	for _, c := range claims {
-		if c.program.figure == nil {
+	for _, claim := range claims {
+		if claim.program.figure == nil {
 			continue
 		}
-		f, err := c.Figure(ctx, o)
+		figure, err := claim.Figure(ctx, o)
 		if err != nil {
 			return names, err
 		}
-		name := filepath.Join(dir, c.Name+".svg")
-		if err := f.Save(name); err != nil {
+		name := filepath.Join(dir, claim.Name+".svg")
+		if err := figure.Save(name); err != nil {
 			return names, err
 		}
 		names = append(names, name)
@@ -45,10 +45,12 @@ func addPoint(s *plots.Series, x int, y float64) { s.Add(float64(x), y) }
 
 // addDraws appends the median of the draws, with the range from the 5 % to the 95 % quantile as a band.
 func addDraws(s *plots.Series, x float64, draws []float64) {
-	v := slices.Sorted(slices.Values(draws))
-	quantile := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, v, nil) }
+	sorted := slices.Sorted(slices.Values(draws))
+	quantile := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, sorted, nil) }
 	s.AddBand(x, quantile(0.5), quantile(0.05), quantile(0.95))
 }
 
-// ticks returns v as the ticks of an axis.
-func ticks(v []int) []float64 { return tabulate(len(v), func(i int) float64 { return float64(v[i]) }) }
+// tickValues returns v as the ticks of an axis.
+func tickValues(v []int) []float64 {
+	return tabulate(len(v), func(i int) float64 { return float64(v[i]) })
+}

@@ -38,17 +38,17 @@ func SufficientFeatures(q int, statDim, delta float64) float64 {
 func trialIterations(e *experiment, i int, g rng.Stream, t *trial) {
 	const n = 30
 	kappa, eps := logUniform(g.Sub("kappa"), 1.5, 300), logUniform(g.Sub("epsilon"), 1e-4, 0.3)
-	eigs := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*g.Sub("eigenvalues").Float64(uint64(i)) })
-	eigs[0], eigs[1] = 1, kappa
+	randomSpectrum := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*g.Sub("eigenvalues").Float64(uint64(i)) })
+	randomSpectrum[0], randomSpectrum[1] = 1, kappa
 	errorRatio := func(j uint64, v []float64) float64 {
 		return solveError(e, withSpectrum(g.Sub("basis", j), v), g, e.parts.Iterations(kappa, eps)) / eps
 	}
-	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", errorRatio(0, eigs), 1)
-	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", errorRatio(1, chebyshev(n, kappa)), 1)
+	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, random spectra", errorRatio(0, randomSpectrum), 1)
+	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε, Chebyshev's points", errorRatio(1, chebyshevExtrema(n, kappa)), 1)
 }
 
-// chebyshev returns n points of [1, κ], the extrema of a Chebyshev polynomial of degree n−1.
-func chebyshev(n int, kappa float64) []float64 {
+// chebyshevExtrema returns n points of [1, κ], the extrema of a Chebyshev polynomial of degree n−1.
+func chebyshevExtrema(n int, kappa float64) []float64 {
 	return tabulate(n, func(i int) float64 {
 		return (1+kappa)/2 - (kappa-1)/2*math.Cos(math.Pi*float64(i)/float64(n-1))
 	})
@@ -64,7 +64,7 @@ func checkHardestSystems(e *experiment) {
 	for _, kappa := range []float64{3, 10, 100} {
 		for _, k := range []int{2, 4, 8} {
 			eps := math.Min(2*math.Exp(-2*float64(k)/math.Sqrt(kappa))*(1+1e-12), 1)
-			x := chebyshev(k+1, kappa)
+			x := chebyshevExtrema(k+1, kappa)
 			a, y := mat.NewSymDense(k+1, nil), mat.NewVecDense(k+1, nil)
 			for i := range x {
 				weight := 1.0
@@ -89,12 +89,13 @@ func figureIterations(e *experiment) *plots.Figure {
 	uniformSeries := plots.Series{Name: "error ‖c̃−c‖_{A}/‖c‖_{A}, uniform spectrum"}
 	chebyshevSeries := plots.Series{Name: "error, Chebyshev's points"}
 	g := e.random.Sub("figure")
-	eigs := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*float64(i)/(n-1) })
-	a, b := withSpectrum(g.Sub("easy"), eigs), withSpectrum(g.Sub("hard"), chebyshev(n, kappa))
+	uniformSpectrum := tabulate(n, func(i int) float64 { return 1 + (kappa-1)*float64(i)/(n-1) })
+	easyMatrix, hardMatrix := withSpectrum(g.Sub("easy"), uniformSpectrum), withSpectrum(g.Sub("hard"),
+		chebyshevExtrema(n, kappa))
 	for k := 1; k <= 24; k++ {
 		addPoint(&bound, k, 2*math.Exp(-2*float64(k)/math.Sqrt(kappa)))
-		addPoint(&uniformSeries, k, solveError(e, a, g, k))
-		addPoint(&chebyshevSeries, k, solveError(e, b, g, k))
+		addPoint(&uniformSeries, k, solveError(e, easyMatrix, g, k))
+		addPoint(&chebyshevSeries, k, solveError(e, hardMatrix, g, k))
 	}
 	f := plots.Sweep("The count ⌈(√κ/2)·ln(2/ε)⌉: κ = 30", "iterations k", "‖c̃−c‖_{A} / ‖c‖_{A}", nil, bound,
 		chebyshevSeries, uniformSeries)
@@ -114,22 +115,22 @@ func PredictionBound(diag, residual, lambda float64) float64 {
 func trialPrediction(e *experiment, i int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	k := manyKernels[i%len(manyKernels)]
-	x := cloud(g, 6+size.IntN(0, 10), 2+size.IntN(1, 3), 0.8)
+	x := randomPoints(g, 6+size.IntN(0, 10), 2+size.IntN(1, 3), 0.8)
 	lambda := logUniform(g.Sub("lambda"), 1e-3, 10)
-	ratio, verified := e.predictionRatios(k, x, cloud(g.Sub("new"), 5, x.D, 0.8), lambda, g)
+	ratio, verified := e.predictionRatios(k, x, randomPoints(g.Sub("new"), 5, x.D, 0.8), lambda, g)
 	t.checkAtMost("|f−f̃| over its bound", ratio, 1+1e-6)
 	t.checkAtMost("|f−f̃| over the bound of package verify", verified, 1+1e-6)
 }
 
 // checkTightPrediction checks a point at which the bound is attained.
 func checkTightPrediction(e *experiment) {
-	var tight []float64
+	var ratios []float64
 	for _, lambda := range []float64{0.01, 0.5, 4} {
 		x := points.NewDense(1, 1, []float64{math.Sqrt(lambda)}) // k(x,x) = x² = λ
 		ratio, _ := e.predictionRatios(homogeneous(1), x, x, lambda, e.random.Sub("tight"))
-		tight = append(tight, ratio)
+		ratios = append(ratios, ratio)
 	}
-	e.checkAtMost("|f−f̃| over its bound, where it is met", tight, 1+1e-9)
+	e.checkAtMost("|f−f̃| over its bound, where it is met", ratios, 1+1e-9)
 }
 
 // predictionRatios returns the largest |f−f̃| at the points x and z, divided by PredictionBound and by the bound of
@@ -137,10 +138,10 @@ func checkTightPrediction(e *experiment) {
 func (e *experiment) predictionRatios(k kernel.Kernel, x, z *points.Dense, lambda float64,
 	g rng.Stream) (ratio, verified float64) {
 	a := addRidge(kernelMatrix(k, x), lambda)
-	y := vector(g.Sub("y"), x.N)
+	y := gaussianVector(g.Sub("y"), x.N)
 	exact := solve(a, y)
-	op := e.storedMatrix(k, x, lambda)
-	c := must(e.parts.Solve(e.ctx, op, precond.Identity{N: x.N}, mat.DenseCopyOf(y),
+	operator := e.storedMatrix(k, x, lambda)
+	c := must(e.parts.Solve(e.ctx, operator, precond.Identity{N: x.N}, mat.DenseCopyOf(y),
 		&pcg.Options{Tol: logUniform(g.Sub("tol"), 1e-2, 0.5), MaxIter: 2})).X
 	if x.N == 1 { // otherwise the solve would be exact
 		c.Scale(0.5, c)
@@ -183,9 +184,9 @@ func LeaveOneOut(c, diag []float64) []float64 {
 func trialLeaveOneOut(e *experiment, i int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	k := manyKernels[i%len(manyKernels)]
-	x := cloud(g, 2+size.IntN(0, 8), 1+size.IntN(1, 3), 0.8)
+	x := randomPoints(g, 2+size.IntN(0, 8), 1+size.IntN(1, 3), 0.8)
 	lambda := logUniform(g.Sub("lambda"), 1e-2, 10)
-	y := vector(g.Sub("y"), x.N)
+	y := gaussianVector(g.Sub("y"), x.N)
 	c := e.fitCoefficients(k, x, lambda, y)
 	inv := inverse(addRidge(kernelMatrix(k, x), lambda))
 	want := e.parts.LeaveOneOut(c, tabulate(x.N, func(i int) float64 { return inv.At(i, i) }))
@@ -193,9 +194,9 @@ func trialLeaveOneOut(e *experiment, i int, g rng.Stream, t *trial) {
 		deleteRow := func(v []float64, d int) []float64 { return slices.Delete(slices.Clone(v), i*d, (i+1)*d) }
 		remainingPoints := points.NewDense(x.N-1, x.D, deleteRow(x.Data, x.D))
 		remainingY := mat.NewVecDense(remainingPoints.N, deleteRow(y.RawVector().Data, 1))
-		cr := e.fitCoefficients(k, remainingPoints, lambda, remainingY)
+		remainingC := e.fitCoefficients(k, remainingPoints, lambda, remainingY)
 		f := 0.0
-		for j, v := range cr {
+		for j, v := range remainingC {
 			f += v * k.Eval(remainingPoints.Row(j), x.Row(i))
 		}
 		t.checkAtMost("|y_i − f₋ᵢ(x_i) − c_i/(A⁻¹)_ii|/‖y‖₂", math.Abs(y.AtVec(i)-f-want[i])/mat.Norm(y, 2), 1e-6)
@@ -214,7 +215,7 @@ const fixedStep = 1.0 / 65535
 // storedError returns the storage error E = K̃ − K of the 16-bit kernel matrix K̃ of n random points, and K.
 func (e *experiment) storedError(n int, g rng.Stream) (storageError, k *mat.SymDense) {
 	gauss := kernel.Gaussian{Sigma: uniform(g.Sub("sigma"), 1, 3)}
-	x := cloud(g, n, 5, 0.9)
+	x := randomPoints(g, n, 5, 0.9)
 	k = kernelMatrix(gauss, x)
 	return subtract(e.storedKernel(gauss, x, gram.Fixed16), k), k
 }
@@ -229,7 +230,7 @@ func trialFixed16(e *experiment, _ int, g rng.Stream, t *trial) {
 	rms := math.Sqrt(frobeniusSquared(storageError) / (n * (n - 1)))
 	t.checkMean("mean of rms(E) over h/√12", rms/(fixedStep/math.Sqrt(12)), 1)
 	// The semicircle law predicts ‖E‖₂ ≈ 2·rms·√n; the limits 1.15 and 1.3 allow for the fluctuation at n = 100.
-	size := norm(storageError)
+	size := spectralNorm(storageError)
 	edge := size / (2 * rms * math.Sqrt(n))
 	t.checkAtMost("‖E‖₂ over 2·rms·√n", edge, 1.15)
 	t.checkAtMost("2·rms·√n over ‖E‖₂", 1/edge, 1.3)
@@ -239,7 +240,7 @@ func trialFixed16(e *experiment, _ int, g rng.Stream, t *trial) {
 	stored.AddSym(a, storageError)
 
 	// Iterative refinement: solves with the stored matrix, and residuals with the exact one.
-	y := vector(g.Sub("y"), n)
+	y := gaussianVector(g.Sub("y"), n)
 	x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
 	for j := 1.0; j <= 3; j++ {
 		checkSolve(chol.SolveVecTo(r, r))
@@ -260,11 +261,11 @@ func figureFixed16(e *experiment) *plots.Figure {
 		addDraws(&measured, float64(n), e.sample(fmt.Sprintf("figure %d", n), max(minTrials, e.trials/8),
 			func(g rng.Stream) float64 {
 				storageError, _ := e.storedError(n, g)
-				return norm(storageError)
+				return spectralNorm(storageError)
 			}))
 		addPoint(&semicircle, n, 2*fixedStep/math.Sqrt(12*1.0)*math.Sqrt(float64(n)))
 	}
 	f := plots.Sweep("K in 16-bit fixed point", "n", "‖E‖₂", nil, semicircle, measured)
-	f.X.Ticks = ticks(sizes)
+	f.X.Ticks = tickValues(sizes)
 	return f
 }

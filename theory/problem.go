@@ -29,29 +29,29 @@ type problem struct {
 	y, c    *mat.VecDense // a right-hand side, and the solution
 }
 
-// cloud returns n normally distributed points of R^d. Their coordinates have the standard deviations 1, ρ, ρ², …, and
-// are then multiplied by a random orthogonal matrix, so that no coordinate is special and all hashes of a sketch have
-// collisions. The spectrum of a polynomial kernel decays like the products of the squares of these numbers.
-func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
-	y := normals(g.Sub("points"), n, d)
+// randomPoints returns n normally distributed points of R^d. Their coordinates have the standard deviations 1, ρ, ρ²,
+// …, and are then multiplied by a random orthogonal matrix, so that no coordinate is special and all hashes of a sketch
+// have collisions. The spectrum of a polynomial kernel decays like the products of the squares of these numbers.
+func randomPoints(g rng.Stream, n, d int, rho float64) *points.Dense {
+	y := gaussianMatrix(g.Sub("points"), n, d)
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(rho, float64(j)) }, y)
 	var x mat.Dense
 	x.Mul(y, orthogonal(g.Sub("turn"), d))
 	return rowsOf(&x)
 }
 
-// problem returns a problem with n points of cloud(n, d, rho), the kernel matrix by the kernel's own formula, and the λ
-// for which s_λ(K) = statDim.
+// problem returns a problem with n points of randomPoints(n, d, rho), the kernel matrix by the kernel's own formula,
+// and the λ for which s_λ(K) = statDim.
 func (e *experiment) problem(k kernel.Kernel, n, d int, rho, statDim float64) *problem {
 	g := e.random.Sub("problem")
-	x := cloud(g, n, d, rho)
+	x := randomPoints(g, n, d, rho)
 	p := &problem{x: x, n: n, gram: kernelMatrix(k, x)}
 	p.mu = eigenvalues(p.gram)
 	p.lambda = ridgeFor(p.mu, statDim)
 	p.statDim = statDimOf(p.mu, p.lambda)
 	p.a = addRidge(p.gram, p.lambda)
 	p.l, p.inv = choleskyFactor(p.a), inverse(p.a)
-	p.y = vector(g.Sub("right-hand side"), p.n)
+	p.y = gaussianVector(g.Sub("right-hand side"), p.n)
 	p.c = solve(p.a, p.y)
 	return p
 }
@@ -99,7 +99,7 @@ func (p *problem) features(e *experiment, d feature.Dist, s int, g rng.Stream) *
 
 // whitenedError returns W = L⁻¹(ZZᵀ−K)L⁻ᵀ, which is QSᵀSQᵀ−QQᵀ in the proofs. I+W has the eigenvalues of A⁻¹(ZZᵀ+λI).
 func (p *problem) whitenedError(z mat.Matrix) *mat.SymDense {
-	return congruence(p.l, subtract(outer(z), p.gram))
+	return congruence(p.l, subtract(timesTranspose(z), p.gram))
 }
 
 // preconditionedEigenvalues returns the eigenvalues of M⁻¹A for A = LLᵀ, ascending. They are the eigenvalues of LᵀM⁻¹L,
@@ -110,8 +110,8 @@ func (e *experiment) preconditionedEigenvalues(l *mat.TriDense, m Preconditioner
 	return eigenvalues(symmetricPart(&b))
 }
 
-// cond returns λ_max/λ_min of ascending eigenvalues, or +Inf if λ_min is not positive.
-func cond(v []float64) float64 {
+// conditionNumber returns λ_max/λ_min of ascending eigenvalues, or +Inf if λ_min is not positive.
+func conditionNumber(v []float64) float64 {
 	if !(v[0] > 0) {
 		return math.Inf(1)
 	}
@@ -171,8 +171,8 @@ func eigenvalues(s mat.Symmetric) []float64 {
 	return e.Values(nil)
 }
 
-// norm returns ‖s‖₂ = max |eigenvalue|.
-func norm(s mat.Symmetric) float64 {
+// spectralNorm returns ‖s‖₂ = max |eigenvalue|.
+func spectralNorm(s mat.Symmetric) float64 {
 	v := eigenvalues(s)
 	return math.Max(math.Abs(v[0]), math.Abs(v[len(v)-1]))
 }
@@ -198,8 +198,8 @@ func scaledIdentity(n int, lambda float64) *mat.DiagDense {
 	return mat.NewDiagDense(n, tabulate(n, func(int) float64 { return lambda }))
 }
 
-// outer returns zzᵀ.
-func outer(z mat.Matrix) *mat.SymDense {
+// timesTranspose returns zzᵀ.
+func timesTranspose(z mat.Matrix) *mat.SymDense {
 	n, _ := z.Dims()
 	s := mat.NewSymDense(n, nil)
 	s.SymOuterK(1, z)
@@ -273,22 +273,22 @@ func roundToFloat32(z *mat.Dense) *points.Dense32 {
 	return out
 }
 
-// normals returns an r×c matrix of independent standard normal numbers.
-func normals(g rng.Stream, r, c int) *mat.Dense {
+// gaussianMatrix returns an r×c matrix of independent standard normal numbers.
+func gaussianMatrix(g rng.Stream, r, c int) *mat.Dense {
 	a := mat.NewDense(r, c, nil)
 	g.Normals(a.RawMatrix().Data, 0)
 	return a
 }
 
-// vector returns a vector of n independent standard normal numbers.
-func vector(g rng.Stream, n int) *mat.VecDense {
-	return mat.NewVecDense(n, normals(g, n, 1).RawMatrix().Data)
+// gaussianVector returns a vector of n independent standard normal numbers.
+func gaussianVector(g rng.Stream, n int) *mat.VecDense {
+	return mat.NewVecDense(n, gaussianMatrix(g, n, 1).RawMatrix().Data)
 }
 
 // orthogonal returns a random n×n orthogonal matrix, uniformly distributed up to the signs of its columns.
 func orthogonal(g rng.Stream, n int) *mat.Dense {
 	var qr mat.QR
-	qr.Factorize(normals(g, n, n))
+	qr.Factorize(gaussianMatrix(g, n, n))
 	var q mat.Dense
 	qr.QTo(&q)
 	return &q
@@ -296,7 +296,7 @@ func orthogonal(g rng.Stream, n int) *mat.Dense {
 
 // withSpectrum returns V·diag(values)·Vᵀ for a random orthogonal V.
 func withSpectrum(g rng.Stream, values []float64) *mat.SymDense {
-	return outer(spectrumRoot(g, values))
+	return timesTranspose(spectrumRoot(g, values))
 }
 
 // spectrumRoot returns V·diag(√values).

@@ -22,7 +22,7 @@ import (
 func trialProposition2(e *experiment, i int, g rng.Stream, t *trial) {
 	f := newLQ(g)
 	ridgeTerm := scaledInverse(f.l, f.lambda)
-	identitySum := outer(f.q)
+	identitySum := timesTranspose(f.q)
 	identitySum.AddSym(identitySum, ridgeTerm)
 	t.checkAtMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", maxDifference(identitySum, identity(f.m)), 1e-9)
 	inv := denseInverse(e.ctx, e.preconditioner(f.z, f.lambda, f.lambda, forms[i%len(forms)]))
@@ -72,7 +72,7 @@ type innerProductProblem struct {
 func (e *experiment) innerProducts(i int, g rng.Stream) innerProductProblem {
 	k := manyKernels[i%len(manyKernels)]
 	size := g.Sub("sizes")
-	x := cloud(g, 1+size.IntN(0, 14), 1+size.IntN(1, 4), 0.8)
+	x := randomPoints(g, 1+size.IntN(0, 14), 1+size.IntN(1, 4), 0.8)
 	lambda := logUniform(g.Sub("lambda"), 1e-2, 1e2)
 	stored := e.storedKernel(k, x, gram.Float64)
 	l := choleskyByAccel(addRidge(stored, lambda))
@@ -104,7 +104,7 @@ func statDimError(k *mat.SymDense, lambda, wantStatDim float64) float64 {
 // scaledInverse returns λL⁻¹L⁻ᵀ.
 func scaledInverse(l *mat.TriDense, lambda float64) *mat.SymDense {
 	n, _ := l.Dims()
-	s := outer(solveLower(l, identity(n)))
+	s := timesTranspose(solveLower(l, identity(n)))
 	s.ScaleSym(lambda, s)
 	return s
 }
@@ -116,15 +116,15 @@ func trialRemark1(e *experiment, _ int, g rng.Stream, t *trial) {
 		Gamma: logUniform(g.Sub("gamma"), 0.1, 10), Coef0: logUniform(g.Sub("c"), 0.1, 10),
 		Degree: 1 + size.IntN(0, 4),
 	}
-	x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
+	x := randomPoints(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
 	lifted := lift(k, x)
-	b := kernelMatrix(homogeneous(k.Degree), lifted)
+	liftedGram := kernelMatrix(homogeneous(k.Degree), lifted)
 	t.checkAtMost("|K − K of the lifted points|, relative",
-		maxDifference(e.storedKernel(k, x, gram.Float64), b)/maxAbs(b), 1e-12)
+		maxDifference(e.storedKernel(k, x, gram.Float64), liftedGram)/maxAbs(liftedGram), 1e-12)
 	s := 1 + size.IntN(3, 40)
 	z := featureMatrix(e.parts.TensorSketch(k), x, s, g)
-	z0 := featureMatrix(e.parts.TensorSketch(homogeneous(k.Degree)), lifted, s, g)
-	t.checkAtMost("|Z − Z of the lifted points|, relative", maxDifference(z, z0)/maxAbs(z0), 1e-11)
+	liftedZ := featureMatrix(e.parts.TensorSketch(homogeneous(k.Degree)), lifted, s, g)
+	t.checkAtMost("|Z − Z of the lifted points|, relative", maxDifference(z, liftedZ)/maxAbs(liftedZ), 1e-11)
 }
 
 // checkRemark2 checks the error in the A-norm of a solution whose residual meets a tolerance, and that the number of
@@ -155,27 +155,28 @@ func (e *experiment) requireBetween(name string, value, limit, low, high float64
 	if !(low < value && value < high) {
 		m.Ratio = 2
 	}
-	e.add(m)
+	e.addMeasure(m)
 }
 
 // trialRemark3 checks κ(K+λI) ≤ 1+‖K‖₂/λ, and the number of iterations without a preconditioner for λ ≥ ‖K‖₂.
 func trialRemark3(e *experiment, i int, g rng.Stream, t *trial) {
 	size := g.Sub("sizes")
 	n := 2 + size.IntN(0, 14)
-	x := cloud(g, n, 1+size.IntN(1, n), 0.8)
+	x := randomPoints(g, n, 1+size.IntN(1, n), 0.8)
 	k := e.storedKernel(homogeneous(1), x, gram.Float64)
-	top := eigenvalues(kernelMatrix(homogeneous(1), x))[n-1]
-	lambda := top * logUniform(g.Sub("lambda"), 1e-3, 1e2)
-	t.checkAtMost("κ(K+λI) over 1+‖K‖₂/λ", cond(eigenvalues(addRidge(k, lambda)))/(1+top/lambda), 1+1e-9)
-	a := addRidge(k, top*uniform(g.Sub("above"), 1, 3))
-	t.checkAtMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", cond(eigenvalues(a))/2, 1+1e-9)
+	largestEigenvalue := eigenvalues(kernelMatrix(homogeneous(1), x))[n-1]
+	lambda := largestEigenvalue * logUniform(g.Sub("lambda"), 1e-3, 1e2)
+	t.checkAtMost("κ(K+λI) over 1+‖K‖₂/λ", conditionNumber(eigenvalues(addRidge(k,
+		lambda)))/(1+largestEigenvalue/lambda), 1+1e-9)
+	a := addRidge(k, largestEigenvalue*uniform(g.Sub("above"), 1, 3))
+	t.checkAtMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", conditionNumber(eigenvalues(a))/2, 1+1e-9)
 	pcgErr := solveError(e, a, g, e.parts.Iterations(2, epsilon))
 	t.checkAtMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", pcgErr/epsilon, 1)
 }
 
 // solveError returns ‖c̃−c‖_A/‖c‖_A after the given number of CG iterations, for a random right-hand side.
 func solveError(e *experiment, a *mat.SymDense, g rng.Stream, iterations int) float64 {
-	return solveErrorFor(e, a, vector(g.Sub("right-hand side"), a.SymmetricDim()), iterations)
+	return solveErrorFor(e, a, gaussianVector(g.Sub("right-hand side"), a.SymmetricDim()), iterations)
 }
 
 // solveErrorFor returns ‖c̃−c‖_A/‖c‖_A after the given number of CG iterations, for the right-hand side y.
@@ -191,7 +192,7 @@ func checkRemark4(e *experiment) {
 	p := e.problem(homogeneous(2), 30, 8, 0.9, 6)
 	chosenErrors, badCounts := make([]float64, e.trials), make([]float64, e.trials)
 	e.forEachTrial("trial", e.trials, func(trialIndex int, g rng.Stream) {
-		var xs []*mat.Dense
+		var candidates []*mat.Dense
 		for i := range runs {
 			s := 24
 			if g.Sub("few").IntN(uint64(i), 5) == 0 {
@@ -203,13 +204,13 @@ func checkRemark4(e *experiment) {
 			if !(p.distance(c) <= eps) {
 				badCounts[trialIndex]++
 			}
-			xs = append(xs, mat.DenseCopyOf(c))
+			candidates = append(candidates, mat.DenseCopyOf(c))
 		}
-		chosenErrors[trialIndex] = p.distance(must(e.parts.Choose(e.ctx, operator{p.a}, xs)).ColView(0))
+		chosenErrors[trialIndex] = p.distance(must(e.parts.Choose(e.ctx, operator{p.a}, candidates)).ColView(0))
 	})
 	var ratios []float64
-	for trialIndex, v := range badCounts {
-		if v < runs/2.0 {
+	for trialIndex, badCount := range badCounts {
+		if badCount < runs/2.0 {
 			ratios = append(ratios, chosenErrors[trialIndex]/(3*eps))
 		}
 	}
@@ -217,11 +218,11 @@ func checkRemark4(e *experiment) {
 		fail("no trial had most of its candidates within ε = %g", eps)
 	}
 	e.checkAtMost(fmt.Sprintf("the chosen error over 3ε, where most of %d are within ε = %g", runs, eps), ratios, 1)
-	candidates, beyondCount := e.trials*runs, floats.Sum(badCounts)
-	share := beyondCount / float64(candidates)
+	candidateCount, beyondCount := e.trials*runs, floats.Sum(badCounts)
+	share := beyondCount / float64(candidateCount)
 	e.requireBetween("p, the share of candidates beyond ε (wanted: between 0 and ½)", share, 0.5, 0, 0.5)
 	// delta is computed from an upper confidence bound on p over all candidates.
-	maxShare := 1 - clopperPearson(candidates-int(beyondCount), candidates)
+	maxShare := 1 - clopperPearson(candidateCount-int(beyondCount), candidateCount)
 	delta := 1 - distuv.Binomial{N: runs, P: maxShare}.CDF((runs-1)/2) // P(bad ≥ R/2), R odd
 	e.checkProbability(fmt.Sprintf("share of choices beyond 3ε, R = %d, p = %.2g", runs, share), chosenErrors, 3*eps,
 		delta)

@@ -34,9 +34,9 @@ func compressColumns(z *points.Dense32) *points.Dense32 {
 	return roundToFloat32(mat.DenseCopyOf(l.Slice(0, z.N, 0, z.N)))
 }
 
-// chain contains, for each draw of features, the quantities in the chain of inequalities that proves Theorems 1, 5 and
-// 6. W is L⁻¹(ZZᵀ−K)L⁻ᵀ.
-type chain struct {
+// inequalityChain contains, for each draw of features, the quantities in the chain of inequalities that proves Theorems
+// 1, 5 and 6. W is L⁻¹(ZZᵀ−K)L⁻ᵀ.
+type inequalityChain struct {
 	squares   []float64 // ‖W‖_F²
 	norms     []float64 // ‖W‖₂
 	kappas    []float64 // κ(M⁻¹A)
@@ -45,25 +45,25 @@ type chain struct {
 
 // drawChain draws s features in every trial. M⁻¹ is formed from the compressed features, or from all features for the
 // form L.
-func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) chain {
-	out := newChain(e.trials)
+func (p *problem) drawChain(e *experiment, name string, d feature.Dist, s int) inequalityChain {
+	draws := newInequalityChain(e.trials)
 	e.forEachTrial(name, e.trials, func(i int, g rng.Stream) {
 		z, form := p.features(e, d, s, g), formOf(i)
-		out.squares[i] = frobeniusSquared(p.whitenedError(toFloat64(z)))
+		draws.squares[i] = frobeniusSquared(p.whitenedError(toFloat64(z)))
 		if form != precond.FormL {
 			z = compressColumns(z)
 		}
-		out.norms[i] = norm(p.whitenedError(toFloat64(z)))
+		draws.norms[i] = spectralNorm(p.whitenedError(toFloat64(z)))
 		m := e.preconditioner(z, p.lambda, p.lambda, form)
-		out.kappas[i] = cond(e.preconditionedEigenvalues(p.l, m))
-		out.pcgErrors[i] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
+		draws.kappas[i] = conditionNumber(e.preconditionedEigenvalues(p.l, m))
+		draws.pcgErrors[i] = p.pcgError(e, m, e.parts.Iterations(3, epsilon))
 	})
-	return out
+	return draws
 }
 
-// newChain returns a chain for n draws.
-func newChain(n int) chain {
-	return chain{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+// newInequalityChain returns a chain for n draws.
+func newInequalityChain(n int) inequalityChain {
+	return inequalityChain{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
 }
 
 // formOf returns the form of M⁻¹ for draw i. The form L, which uses all features, is used once; the others take turns.
@@ -75,22 +75,22 @@ func formOf(i int) precond.Form {
 }
 
 // checkGuarantee adds the measures of the chain of inequalities for an s for which it holds with probability 1−δ.
-func (e *experiment) checkGuarantee(p *problem, name string, d feature.Dist, s int, delta float64) chain {
-	out := p.drawChain(e, name, d, s)
+func (e *experiment) checkGuarantee(p *problem, name string, d feature.Dist, s int, delta float64) inequalityChain {
+	draws := p.drawChain(e, name, d, s)
 	name = fmt.Sprintf("%s, s_λ = %.2g, δ = %g, s = %d", name, p.statDim, delta, s)
-	e.checkProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out.squares, 0.25, delta)
-	e.checkImplications(name, out, delta)
-	return out
+	e.checkProbability("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, draws.squares, 0.25, delta)
+	e.checkImplications(name, draws, delta)
+	return draws
 }
 
 // checkImplications adds the measures of the last two inequalities of the chain.
-func (e *experiment) checkImplications(name string, draws chain, delta float64) {
+func (e *experiment) checkImplications(name string, draws inequalityChain, delta float64) {
 	e.checkProbability("share of κ > 3, "+name, draws.kappas, 3*(1+1e-9), delta)
 	e.checkProbability("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, draws.pcgErrors, epsilon+solveSlack, delta)
 }
 
-// checkSharp adds the measure of an inequality that holds for every draw: κ ≤ (1+e)/(1−e) if e = ‖W‖₂ < 1.
-func (e *experiment) checkSharp(name string, draws chain) {
+// checkSpectralBound adds the measure of an inequality that holds for every draw: κ ≤ (1+e)/(1−e) if e = ‖W‖₂ < 1.
+func (e *experiment) checkSpectralBound(name string, draws inequalityChain) {
 	var ratios []float64
 	for i, v := range draws.norms {
 		if v < 0.99 {
@@ -115,12 +115,12 @@ func checkTheorem1(e *experiment) {
 		name := fmt.Sprintf("q = %d", q)
 		d := e.parts.TensorSketch(homogeneous(q))
 		s := int(math.Ceil(SufficientFeatures(q, p.statDim, delta)))
-		out := e.checkGuarantee(p, name, d, s, delta)
-		e.checkSharp(name, out)
-		out = p.drawChain(e, name+" less", d, 60)
-		e.checkMean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out.squares, p.expectation(q, 60),
+		draws := e.checkGuarantee(p, name, d, s, delta)
+		e.checkSpectralBound(name, draws)
+		draws = p.drawChain(e, name+" less", d, 60)
+		e.checkMean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), draws.squares, p.expectation(q, 60),
 			p.bound(q, 60))
-		e.checkSharp(name+", s = 60", out)
+		e.checkSpectralBound(name+", s = 60", draws)
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *problem) expectation(q, s int) float64 {
 
 // bound returns the bound of Lemma 4 on expectation, (2+3^q)s_λ²/s.
 func (p *problem) bound(q, s int) float64 {
-	return multiplyBound(q, s) * p.statDim * p.statDim
+	return lemma4Bound(q, s) * p.statDim * p.statDim
 }
 
 // figureTheorem1 draws the squared error of the proof and κ against s, with their bounds.
@@ -164,7 +164,7 @@ func addKappa(series *plots.Series, s int, square float64) {
 // chainFigure returns two panels against s, for draws of the features d. The left panel shows the quantity that the
 // proof of Theorems 1 and 5 bounds, and its expectation. The right panel shows the implied κ and its bound.
 func (p *problem) chainFigure(e *experiment, d feature.Dist, sizes []int, expectation func(s int) float64,
-	square string, delta float64, need plots.RefLine, bound plots.Series) (leftPanel, rightPanel *plots.Figure) {
+	square string, delta float64, sufficient plots.RefLine, bound plots.Series) (leftPanel, rightPanel *plots.Figure) {
 	exact := plots.Series{Name: "expectation"}
 	mean := pointSeries("mean of draws")
 	kappa := pointSeries("κ of draws, median and 5 to 95 %")
@@ -174,10 +174,10 @@ func (p *problem) chainFigure(e *experiment, d feature.Dist, sizes []int, expect
 		addPoint(&mean, s, stat.Mean(out.squares, nil))
 		addDraws(&kappa, float64(s), out.kappas)
 	}
-	needLine := []plots.RefLine{need}
-	leftPanel = plots.Sweep("What the proof bounds", "s", square, needLine, exact, mean)
+	sufficientLine := []plots.RefLine{sufficient}
+	leftPanel = plots.Sweep("What the proof bounds", "s", square, sufficientLine, exact, mean)
 	leftPanel.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
-	rightPanel = plots.Sweep("What it implies", "s", "κ(M⁻¹A)", needLine, bound, kappa)
+	rightPanel = plots.Sweep("What it implies", "s", "κ(M⁻¹A)", sufficientLine, bound, kappa)
 	rightPanel.HLines = []plots.RefLine{{At: 3, Label: "3"}}
 	return leftPanel, rightPanel
 }
@@ -208,7 +208,7 @@ func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d f
 	const rows = 6
 	g := e.random.Sub("products")
 	p := &products{name: name, x: x, dist: d, cov: cov, gram: kernelMatrix(k, x),
-		alpha: normals(g.Sub("alpha"), rows, x.N), beta: normals(g.Sub("beta"), rows, x.N)}
+		alpha: gaussianMatrix(g.Sub("alpha"), rows, x.N), beta: gaussianMatrix(g.Sub("beta"), rows, x.N)}
 	var a, b mat.Dense
 	a.Product(p.alpha, p.gram, p.alpha.T())
 	b.Product(p.beta, p.gram, p.beta.T())
@@ -219,7 +219,7 @@ func (e *experiment) products(name string, k kernel.Kernel, x *points.Dense, d f
 // tensorProducts returns products for the kernel (xᵀz)^q and points of R^d with nonnegative coordinates, for which
 // errors in the signs do not cancel.
 func (e *experiment) tensorProducts(q, d int) *products {
-	x := cloud(e.random.Sub("products", uint64(q)), 10, d, 0.9)
+	x := randomPoints(e.random.Sub("products", uint64(q)), 10, d, 0.9)
 	for i, v := range x.Data {
 		x.Data[i] = math.Abs(v)
 	}
@@ -238,7 +238,7 @@ func (e *experiment) checkProducts(p *products, s int, nu, delta float64, meanFe
 	for _, s := range meanFeatures {
 		bound := 0.0
 		if p.degree > 0 {
-			bound = multiplyBound(p.degree, s) * p.size
+			bound = lemma4Bound(p.degree, s) * p.size
 		}
 		e.checkMean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², %s, s = %d", p.name, s), p.squaredErrors(e, s),
 			p.expectation(s), bound)
@@ -247,23 +247,23 @@ func (e *experiment) checkProducts(p *products, s int, nu, delta float64, meanFe
 
 // expectation returns E‖ASᵀSBᵀ−ABᵀ‖_F² for s features.
 func (p *products) expectation(s int) float64 {
-	return expectedWeightedSquare(outer(p.alpha.T()), outer(p.beta.T()), p.cov(s))
+	return expectedWeightedSquare(timesTranspose(p.alpha.T()), timesTranspose(p.beta.T()), p.cov(s))
 }
 
 // squaredErrors returns ‖ASᵀSBᵀ−ABᵀ‖_F² = ‖α(ZZᵀ−K)βᵀ‖_F² for e.trials draws of s features.
 func (p *products) squaredErrors(e *experiment, s int) []float64 {
 	return e.sample(fmt.Sprintf("%s %d", p.name, s), e.trials, func(g rng.Stream) float64 {
 		var b mat.Dense
-		b.Product(p.alpha, subtract(outer(featureMatrix(p.dist, p.x, s, g)), p.gram), p.beta.T())
+		b.Product(p.alpha, subtract(timesTranspose(featureMatrix(p.dist, p.x, s, g)), p.gram), p.beta.T())
 		return frobeniusSquared(&b)
 	})
 }
 
-// multiplyBound returns the bound of Lemma 4 on the expectation of the squared error, divided by ‖A‖_F²‖B‖_F².
-func multiplyBound(q, s int) float64 { return (2 + math.Pow(3, float64(q))) / float64(s) }
+// lemma4Bound returns the bound of Lemma 4 on the expectation of the squared error, divided by ‖A‖_F²‖B‖_F².
+func lemma4Bound(q, s int) float64 { return (2 + math.Pow(3, float64(q))) / float64(s) }
 
-// multiplyFeatures returns the number of features s of Lemma 4.
-func multiplyFeatures(q int, nu, delta float64) int {
+// lemma4Features returns the number of features s of Lemma 4.
+func lemma4Features(q int, nu, delta float64) int {
 	return int(SufficientFeatures(q, 1/(2*nu), delta))
 }
 
@@ -274,7 +274,7 @@ func checkLemma4(e *experiment) {
 		q, d  int
 		delta float64
 	}{{1, 30, 0.1}, {2, 14, 0.1}, {3, 8, 0.2}} {
-		e.checkProducts(e.tensorProducts(c.q, c.d), multiplyFeatures(c.q, nu, c.delta), nu, c.delta, 32, 15)
+		e.checkProducts(e.tensorProducts(c.q, c.d), lemma4Features(c.q, nu, c.delta), nu, c.delta, 32, 15)
 	}
 	e.checkAnyMatrices()
 }
@@ -283,15 +283,15 @@ func checkLemma4(e *experiment) {
 // hashes.
 func (e *experiment) checkAnyMatrices() {
 	const q, d, rows, s, nu, delta = 2, 4, 3, 220, 0.5, 0.2
-	a, b := normals(e.random.Sub("any A"), rows, d*d), normals(e.random.Sub("any B"), rows, d*d)
+	a, b := gaussianMatrix(e.random.Sub("any A"), rows, d*d), gaussianMatrix(e.random.Sub("any B"), rows, d*d)
 	var ab mat.Dense
 	ab.Mul(a, b.T())
 	squaredErrors := e.sample("any", e.trials, func(g rng.Stream) float64 {
 		_, h := e.tensorSketch(homogeneous(q), d, s, g)
-		sk := sketchMatrix(h, q, d, s)
+		sketchMat := sketchMatrix(h, q, d, s)
 		var aSketch, bSketch, product mat.Dense
-		aSketch.Mul(a, sk.T())
-		bSketch.Mul(b, sk.T())
+		aSketch.Mul(a, sketchMat.T())
+		bSketch.Mul(b, sketchMat.T())
 		product.Mul(&aSketch, bSketch.T())
 		product.Sub(&product, &ab)
 		return frobeniusSquared(&product)
@@ -310,16 +310,16 @@ func figureLemma4(e *experiment) *plots.Figure {
 		exact := plots.Series{Name: fmt.Sprintf("expectation, q = %d", q)}
 		mean := pointSeries(fmt.Sprintf("mean of draws, q = %d", q))
 		for _, s := range sizes {
-			v := p.squaredErrors(e, s)
-			addPoint(&bound, s, multiplyBound(q, s))
+			squaredErrors := p.squaredErrors(e, s)
+			addPoint(&bound, s, lemma4Bound(q, s))
 			addPoint(&exact, s, p.expectation(s)/p.size)
-			addPoint(&mean, s, stat.Mean(v, nil)/p.size)
+			addPoint(&mean, s, stat.Mean(squaredErrors, nil)/p.size)
 		}
 		series = append(series, bound, exact, mean)
 	}
 	f := plots.Sweep("Lemma 4: the error of a product of sketches", "s", "E‖ASᵀSBᵀ − ABᵀ‖_{F}^{2} / "+
 		"‖A‖_{F}^{2}‖B‖_{F}^{2}", nil, series...)
-	f.X.Ticks = ticks(sizes)
+	f.X.Ticks = tickValues(sizes)
 	return f
 }
 
@@ -334,12 +334,12 @@ func checkTheorem5(e *experiment) {
 	const delta = 0.2
 	poly := kernel.Polynomial{Gamma: 0.8, Coef0: 0.3, Degree: 2}
 	p := e.problem(poly, 16, 12, 0.8, 2)
-	half := 1 / (2 * p.statDim)
+	maxNu := 1 / (2 * p.statDim)
 	e.checkAtMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)",
-		[]float64{4 * (half*half/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)
+		[]float64{4 * (maxNu*maxNu/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)
 	d := e.parts.TensorSketch(poly)
-	for _, nu := range []float64{half, half / math.Sqrt2} {
-		s := multiplyFeatures(2, nu, delta)
+	for _, nu := range []float64{maxNu, maxNu / math.Sqrt2} {
+		s := lemma4Features(2, nu, delta)
 		e.checkGuarantee(p, fmt.Sprintf("TensorSketch, ν = %.3g", nu), d, s, delta)
 	}
 	const fewFeatures = 60
@@ -347,11 +347,11 @@ func checkTheorem5(e *experiment) {
 	e.checkMean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", fewFeatures), out.squares,
 		expectedWeightedSquare(p.inv, p.inv, tensorSketchCovariance(lift(poly, p.x), 2, fewFeatures)),
 		p.bound(2, fewFeatures))
-	pg, k := e.gaussProblem()
-	oneFeature := expectedWeightedSquare(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
+	gaussProblem, k := e.gaussProblem()
+	oneFeature := expectedWeightedSquare(gaussProblem.inv, gaussProblem.inv, fourierCovariance(k, gaussProblem.x, 1))
 	s := int(math.Ceil(4 * oneFeature / delta))
-	out = e.checkGuarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
-	e.checkSharp("Fourier", out)
+	out = e.checkGuarantee(gaussProblem, "Fourier", e.parts.Fourier(k), s, delta)
+	e.checkSpectralBound("Fourier", out)
 	e.checkMean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out.squares, oneFeature/float64(s), 0)
 }
 

@@ -41,13 +41,13 @@ func checkTheorem6(e *experiment) {
 	name := fmt.Sprintf("s_λ = %.2g, δ = %g, s₁ = %d, s₂ = %d", p.statDim, delta, s1, s2)
 	e.checkProbability("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out.squares, 1.0/16, delta/2)
 	e.checkProbability("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out.secondNorms, 0.25, delta/2)
-	e.checkImplications(name, out.chain, delta)
+	e.checkImplications(name, out.inequalityChain, delta)
 	const fewFeatures = 60 // with s₁ features nearly every draw is far below the mean
 	firstLevel := p.drawChain(e, "first level", e.parts.TensorSketch(homogeneous(q)), fewFeatures)
 	e.checkMean(fmt.Sprintf("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², s₁ = %d", fewFeatures), firstLevel.squares,
 		p.expectation(q, fewFeatures), p.bound(q, fewFeatures))
 	e.checkMean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out.secondSquares, 1, 0)
-	e.checkSharp(name, out.chain)
+	e.checkSpectralBound(name, out.inequalityChain)
 	e.checkAtMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)",
 		scalingDims), []float64{fitPower(e.scaling()) / 1.5}, 1)
 }
@@ -55,26 +55,27 @@ func checkTheorem6(e *experiment) {
 // twoLevels contains, for each draw of two levels, the errors of both levels, E₁ = QS₁ᵀS₁Qᵀ−QQᵀ and E₂ =
 // QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ.
 type twoLevels struct {
-	chain                   // of E₁+E₂, except that squares are ‖E₁‖_F²
-	secondNorms   []float64 // ‖E₂‖₂
-	secondSquares []float64 // ‖E₂‖_F² divided by its expectation given S₁
+	inequalityChain           // of E₁+E₂, except that squares are ‖E₁‖_F²
+	secondNorms     []float64 // ‖E₂‖₂
+	secondSquares   []float64 // ‖E₂‖_F² divided by its expectation given S₁
 }
 
 // drawTwoLevels draws, in every trial, Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ for the kernel (xᵀz)².
 func (p *problem) drawTwoLevels(e *experiment, name string, s1, s2 int) twoLevels {
-	out := twoLevels{newChain(e.trials), make([]float64, e.trials), make([]float64, e.trials)}
+	out := twoLevels{newInequalityChain(e.trials), make([]float64, e.trials), make([]float64, e.trials)}
 	e.forEachTrial(name, e.trials, func(i int, g rng.Stream) {
 		z1, z2 := e.drawLevels(2, s1, s2, p.x, g)
 		y := solveLower(p.l, toFloat64(z1)) // QS₁ᵀ
 		out.squares[i] = frobeniusSquared(p.whitenedError(toFloat64(z1)))
-		secondError, unweighted := subtract(outer(solveLower(p.l, toFloat64(z2))), outer(y)), identity(p.n)
-		out.secondNorms[i] = norm(secondError)
+		secondError, unweighted := subtract(timesTranspose(solveLower(p.l, toFloat64(z2))), timesTranspose(y)),
+			identity(p.n)
+		out.secondNorms[i] = spectralNorm(secondError)
 		out.secondSquares[i] = frobeniusSquared(secondError) / expectedWeightedSquare(unweighted, unweighted,
 			srhtCovariance(rowsOf(y), s1, s2))
 		z2 = compressColumns(z2)
-		out.norms[i] = norm(p.whitenedError(toFloat64(z2)))
+		out.norms[i] = spectralNorm(p.whitenedError(toFloat64(z2)))
 		preconditioner := e.preconditioner(z2, p.lambda, p.lambda, precond.FormLInv)
-		out.kappas[i] = cond(e.preconditionedEigenvalues(p.l, preconditioner))
+		out.kappas[i] = conditionNumber(e.preconditionedEigenvalues(p.l, preconditioner))
 		out.pcgErrors[i] = p.pcgError(e, preconditioner, e.parts.Iterations(3, epsilon))
 	})
 	return out
@@ -104,14 +105,14 @@ func (e *experiment) scaling() (dims, needed []float64) {
 	for _, dim := range scalingDims {
 		rank := int(math.Ceil(float64(dim) / 0.9))
 		g := e.random.Sub("flat", uint64(dim))
-		rows := mat.DenseCopyOf(orthogonal(g, rank+8).Slice(0, rank, 0, rank+8))
-		rows.Scale(math.Sqrt(0.9), rows) // QQᵀ = 0.9·I
-		q := rowsOf(rows)
+		qRows := mat.DenseCopyOf(orthogonal(g, rank+8).Slice(0, rank, 0, rank+8))
+		qRows.Scale(math.Sqrt(0.9), qRows) // QQᵀ = 0.9·I
+		q := rowsOf(qRows)
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
 		norms := e.sample(fmt.Sprintf("flat %d", dim), max(minTrials, e.trials/4), func(g rng.Stream) float64 {
 			z1, z2 := e.drawLevels(1, s1, s2, q, g)
-			return norm(subtract(outer(toFloat64(z2)), outer(toFloat64(z1))))
+			return spectralNorm(subtract(timesTranspose(toFloat64(z2)), timesTranspose(toFloat64(z1))))
 		})
 		slices.Sort(norms)
 		quantile := stat.Quantile(1-scalingDelta, stat.Empirical, norms, nil)
@@ -144,17 +145,17 @@ func figureTheorem6(e *experiment) *plots.Figure {
 		oneLevel)
 	leftPanel.HLines = []plots.RefLine{{At: 3, Label: "3"}}
 	dims, needed := e.scaling()
-	needSeries := pointSeries("s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼")
+	neededSeries := pointSeries("s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼")
 	logSeries := plots.Series{Name: "s_λ·ln s_λ, scaled"}
 	squareSeries := plots.Series{Name: "s_λ², scaled"}
 	growthLaw := func(d float64) float64 { return d * math.Max(1, math.Log(d)) }
 	for i, d := range dims {
-		needSeries.Add(d, needed[i])
+		neededSeries.Add(d, needed[i])
 		logSeries.Add(d, needed[0]*growthLaw(d)/growthLaw(dims[0]))
 		squareSeries.Add(d, needed[0]*d*d/(dims[0]*dims[0]))
 	}
 	rightPanel := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", fitPower(dims, needed)), "s_λ", "s₂", nil,
-		squareSeries, logSeries, needSeries)
-	rightPanel.X.Ticks = ticks(scalingDims)
+		squareSeries, logSeries, neededSeries)
+	rightPanel.X.Ticks = tickValues(scalingDims)
 	return sideBySide("Theorem 6: an SRHT after TensorSketch", leftPanel, rightPanel)
 }

@@ -25,21 +25,22 @@ import (
 var presets = []sketchsize.ConditionConstants{sketchsize.PaperConstants, sketchsize.Kappa5Constants,
 	sketchsize.Kappa10Constants}
 
-// perturbed is a distribution of linear feature maps for the kernel xᵀz with a controlled error. The maps are φ(x) = (I
-// + ε·N/√d)ᵀx with standard normal N and ε uniform in [0, maxPerturbation]. Features beyond the first d are 0.
-type perturbed struct{ maxPerturbation float64 }
+// perturbedFeatures is a distribution of linear feature maps for the kernel xᵀz with a controlled error. The maps are
+// φ(x) = (I + ε·N/√d)ᵀx with standard normal N and ε uniform in [0, maxPerturbation]. Features beyond the first d are
+// 0.
+type perturbedFeatures struct{ maxPerturbation float64 }
 
 // String implements feature.Dist.
-func (f perturbed) String() string {
+func (f perturbedFeatures) String() string {
 	return fmt.Sprintf("linear features off by up to %g", f.maxPerturbation)
 }
 
 // Sample implements feature.Dist. It returns an error if s < d.
-func (f perturbed) Sample(d, s int, g rng.Stream) (feature.Map, error) {
+func (f perturbedFeatures) Sample(d, s int, g rng.Stream) (feature.Map, error) {
 	if s < d {
 		return nil, fmt.Errorf("%v: %d features of points of dimension %d", f, s, d)
 	}
-	m := perturbedMap{s: s, a: normals(g, d, d)}
+	m := perturbedMap{s: s, a: gaussianMatrix(g, d, d)}
 	m.a.Scale(f.maxPerturbation*g.Sub("epsilon").Float64(0)/math.Sqrt(float64(d)), m.a)
 	m.a.Add(m.a, identity(d))
 	return m, nil
@@ -101,13 +102,13 @@ func (e *experiment) testProblems(c sketchsize.ConditionConstants) []testProblem
 	// Some μ_i/λ are much larger than 1, and none is between θ and α, where no features meet the conditions.
 	x.Apply(func(_, j int, v float64) float64 { return v * math.Sqrt(math.Pow(10, 2-0.3*float64(j))) }, x)
 	x.Mul(x, orthogonal(g.Sub("right"), d))
-	planePoints := cloud(g.Sub("few"), n, 2, 0.8)
+	planePoints := randomPoints(g.Sub("few"), n, 2, 0.8)
 	paddedPoints := points.NewDense(n, 30, nil) // hash collisions are rare: 28 coordinates are 0
 	for i := range n {
 		copy(paddedPoints.Row(i), planePoints.Row(i))
 	}
 	return []testProblem{
-		{"designed", homogeneous(1), rowsOf(x), perturbed{maxPerturbation}, 1, d},
+		{"designed", homogeneous(1), rowsOf(x), perturbedFeatures{maxPerturbation}, 1, d},
 		{"TensorSketch", kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, paddedPoints,
 			e.parts.TensorSketch(kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}), 1, 17},
 	}
@@ -118,40 +119,41 @@ const searchDelta = 0.05
 
 // runLadder runs the test once on a ladder of at most three rungs, which are numbers of features, and returns the
 // outcomes of the rungs that it reached. The confidence is for the whole ladder.
-func (a testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.ConditionConstants,
+func (p testProblem) runLadder(e *experiment, op *gram.Matrix, k *mat.SymDense, c sketchsize.ConditionConstants,
 	g rng.Stream) (out []outcome) {
-	p := sketchsize.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
-	r := must(e.parts.Search(e.ctx, p, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c, First: a.s,
-		Max: 4 * a.s, Confidence: 1 - searchDelta}, g))
-	for _, rung := range r.Rungs {
-		m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, rung.S, g.Sub("features", 0)))
-		worst, kappa := a.conditionRatio(e, k, c, m)
+	search := sketchsize.Problem{K: op, X: p.x, Map: p.dist, Lambda: p.lambda, Error: op.Choice().Error}
+	result := must(e.parts.Search(e.ctx, search, &sketchsize.Options{Test: sketchsize.Theorem7, Constants: c,
+		First: p.s,
+		Max:   4 * p.s, Confidence: 1 - searchDelta}, g))
+	for _, rung := range result.Rungs {
+		m := must(feature.Doubling{Dist: p.dist, First: p.s}.Sample(p.x.D, rung.S, g.Sub("features", 0)))
+		worst, kappa := p.conditionRatio(e, k, c, m)
 		out = append(out, outcome{rung.Verdict, worst, kappa})
 	}
 	return out
 }
 
 // conditionRatio returns the larger one of α and γ divided by its limit, and κ, for a draw of the features.
-func (a testProblem) conditionRatio(e *experiment, k *mat.SymDense, c sketchsize.ConditionConstants,
+func (p testProblem) conditionRatio(e *experiment, k *mat.SymDense, c sketchsize.ConditionConstants,
 	m feature.Map) (worst, kappa float64) {
-	z := must(feature.Matrix(e.ctx, m, a.x, nil))
-	met := conditions(k, outer(toFloat64(z)), a.lambda, c.Theta)
-	v := (&twin{k: k, z: z}).spectrum(e, a.lambda, a.lambda, precond.FormEigen)
-	return math.Max(met.Alpha/c.Alpha, met.Gamma/c.Gamma), cond(v)
+	z := must(feature.Matrix(e.ctx, m, p.x, nil))
+	met := conditions(k, timesTranspose(toFloat64(z)), p.lambda, c.Theta)
+	spectrum := (&matrixPair{k: k, z: z}).spectrum(e, p.lambda, p.lambda, precond.FormEigen)
+	return math.Max(met.Alpha/c.Alpha, met.Gamma/c.Gamma), conditionNumber(spectrum)
 }
 
 // checkTheorem7 compares the verdicts of the test of Theorem 7 with the exact conditions, and κ with its bound.
 func checkTheorem7(e *experiment) {
 	for _, c := range presets {
 		low, high := e.parts.SpectrumBounds(c)
-		for _, a := range e.testProblems(c) {
-			op := e.storedMatrix(a.k, a.x, a.lambda)
-			k := kernelMatrix(a.k, a.x)
+		for _, p := range e.testProblems(c) {
+			op := e.storedMatrix(p.k, p.x, p.lambda)
+			k := kernelMatrix(p.k, p.x)
 			var rungCount, metCount, missedCount atomic.Int64
-			name := a.name + ", " + c.Name
+			name := p.name + ", " + c.Name
 			e.runTrials(name, func(_ int, g rng.Stream, t *trial) {
 				falseAccept, falseReject := 0.0, 0.0
-				ladder := a.runLadder(e, op, k, c, g)
+				ladder := p.runLadder(e, op, k, c, g)
 				rungCount.Add(int64(len(ladder)))
 				for _, rung := range ladder {
 					accepted := rung.verdict == sketchsize.Accept
@@ -178,7 +180,7 @@ func checkTheorem7(e *experiment) {
 			})
 			total, metTotal := float64(rungCount.Load()), float64(metCount.Load())
 			missedShare := float64(missedCount.Load()) / math.Max(metTotal, 1)
-			e.add(Measure{Name: "share of rungs that meet the conditions and were not accepted, " + name,
+			e.addMeasure(Measure{Name: "share of rungs that meet the conditions and were not accepted, " + name,
 				Value: missedShare, Limit: 0.5, Ratio: missedShare / 0.5})
 			e.requireBetween("share of rungs that meet the conditions (wanted: neither none nor all), "+name,
 				metTotal/total, 1, 0, 1)
@@ -202,9 +204,9 @@ func figureTheorem7(e *experiment) *plots.Figure {
 			draws[i].worst, draws[i].kappa = a.conditionRatio(e, k, c, must(a.dist.Sample(a.x.D, a.s, g)))
 		})
 		slices.SortFunc(draws, func(a, b outcome) int { return cmp.Compare(a.worst, b.worst) })
-		for _, v := range draws {
-			if v.worst <= 1 {
-				s.Add(v.worst, v.kappa)
+		for _, draw := range draws {
+			if draw.worst <= 1 {
+				s.Add(draw.worst, draw.kappa)
 			}
 		}
 		series = append(series, s)

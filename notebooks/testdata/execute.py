@@ -8,7 +8,6 @@ import nbclient
 import nbformat
 
 
-
 def without_must(source):
     """Go code without Must, which only krrlab's kernel has: each call becomes a statement before the line that it is in."""
     count = 0
@@ -28,19 +27,19 @@ def without_must(source):
     return source
 
 
-nb = nbformat.read(sys.argv[2], as_version=4)
-nbformat.validate(nb)
+notebook = nbformat.read(sys.argv[2], as_version=4)
+nbformat.validate(notebook)
 if sys.argv[1] == "gophernotes":
-    for c in nb.cells:
-        if c.cell_type == "code":
-            c.source = without_must(c.source)
-for c in nb.cells:
-    if "parameters" in c.metadata.get("tags", []):
-        c.source = "\n".join([c.source] + sys.argv[3:])
-client = nbclient.NotebookClient(nb, kernel_name=sys.argv[1], timeout=600, resources={"metadata": {"path": os.path.dirname(sys.argv[2])}})
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = without_must(cell.source)
+for cell in notebook.cells:
+    if "parameters" in cell.metadata.get("tags", []):
+        cell.source = "\n".join([cell.source] + sys.argv[3:])
+client = nbclient.NotebookClient(notebook, kernel_name=sys.argv[1], timeout=600, resources={"metadata": {"path": os.path.dirname(sys.argv[2])}})
 client.execute()
-nbformat.validate(nb)
-shown = sum(len(c.outputs) for c in nb.cells if c.cell_type == "code")
-if shown == 0:
+nbformat.validate(notebook)
+output_count = sum(len(cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
+if output_count == 0:
     sys.exit("no cell showed anything")
-print("%d outputs" % shown)
+print("%d outputs" % output_count)

@@ -123,8 +123,7 @@ func TestPanelTitles(t *testing.T) {
 	titlePositions := func(second string) (x []float64) {
 		a := &plots.Figure{Title: "short", Series: unnamedSeries(1, 2)}
 		b := &plots.Figure{Title: second, Series: unnamedSeries(1, 2)}
-		for _,
-			match := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
+		for _, match := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(plots.Grid("", 1, a, b).SVG(), -1) {
 			v := must(strconv.ParseFloat(match[1], 64))
 			x = append(x, v)
 		}
