@@ -9,19 +9,20 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// maxTableLevels is the largest squared distance of a table, in units of Scale². With a larger limit more data sets
-// have a table, and the table takes more cache.
-const maxTableLevels = 4096
+// maxTableDistance is the largest squared distance of a table, in units of Scale². With a larger limit more data sets
+// have a table, but the table takes more of the cache. The table in float32 has at most 16 KiB.
+const maxTableDistance = 4096
 
 // DistanceTable holds the values of a Radial kernel k for all squared distances of points.Bytes, which are integers
-// times Scale². A table is possible if there are few of them, as for points with coordinates 0 and 1. Entries in
-// float32 are then correctly rounded. Tile32 can also subtract a constant shift from k: the values of a wide kernel are
-// close to some constant, and float32 resolves their differences from it better than the values themselves.
+// times Scale² (Bytes.Scale is the common factor of the coordinates). A table is possible if there are few of them, as
+// for points with coordinates 0 and 1. Entries in float32 are then correctly rounded. Tile32 can also subtract a
+// constant shift from k: the values of a wide kernel are close to some constant, and float32 resolves their differences
+// from it better than the values themselves.
 type DistanceTable struct {
 	unit    float64   // Scale²
 	values  []float64 // k at r² = i·unit
 	shifted []float32 // k − shift at r² = i·unit
-	shift   float64
+	shift   float64   // constant that Tile32 subtracts from k
 }
 
 // NewDistanceTable returns the table of k for the points x. It returns nil unless k is a Radial, x are points.Bytes,
@@ -32,11 +33,11 @@ func NewDistanceTable(k Kernel, x points.Panel) *DistanceTable {
 	if _, d := x.X.Dims(); !radial || !ok || d > gemm.MaxBytesK || x.Len() == 0 {
 		return nil
 	}
-	maxLevel := 2 * math.RoundToEven(slices.Max(x.Norms)/unit) // ‖x−z‖² ≤ ‖x‖²+‖z‖², as bytes are not negative
-	if !(maxLevel <= maxTableLevels) {
+	maxDistance := 2 * math.RoundToEven(slices.Max(x.Norms)/unit) // ‖x−z‖² ≤ ‖x‖²+‖z‖², as bytes are not negative
+	if !(maxDistance <= maxTableDistance) {
 		return nil
 	}
-	t := &DistanceTable{unit: unit, values: make([]float64, int(maxLevel)+1)}
+	t := &DistanceTable{unit: unit, values: make([]float64, int(maxDistance)+1)}
 	for i := range t.values {
 		t.values[i] = float64(i) * unit
 	}
@@ -72,20 +73,22 @@ func (t *DistanceTable) Tile32(dst []float32, ld int, x, z points.Panel, w *Work
 }
 
 // fillFromTable sets dst to the values of the table at the squared distances ‖x‖²+‖z‖²−2xᵀz, in multiples of unit. The
-// inner products are computed in inner, in rows of length stride; inner may share the memory of dst.
+// inner products are computed in inner, in rows of length stride; inner may share the memory of dst, whose rows have
+// the length ld.
 func fillFromTable[T realNumber](dst []T, ld int, inner []int32, stride int, table []T, unit float64,
 	x, z points.Panel, w *Workspace) {
 	points.IntegerInner32(inner, stride, x.X, z.X, &w.pairs) // exact, because NewDistanceTable checked the points
 	xNorms, zNorms := w.integerNorms(x, z, unit)
-	sq := buffer.Grow(&w.intNorms, len(zNorms))
+	zNorms32 := buffer.Grow(&w.intNorms, len(zNorms))
 	for b, v := range zNorms {
-		sq[b] = int32(v)
+		zNorms32[b] = int32(v)
 	}
 	for a, v := range xNorms {
 		xNorm := int32(v)
-		row, sq := dst[a*ld:a*ld+len(sq)], sq // local slices of equal length, so that the loop has no bounds checks
-		for b, p := range inner[a*stride : a*stride+len(sq)] {
-			row[b] = table[xNorm+sq[b]-2*p]
+		// These local slices have equal length, so that the loop has no bounds checks.
+		row, zNorms32 := dst[a*ld:a*ld+len(zNorms32)], zNorms32
+		for b, product := range inner[a*stride : a*stride+len(zNorms32)] {
+			row[b] = table[xNorm+zNorms32[b]-2*product]
 		}
 	}
 }

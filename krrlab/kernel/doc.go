@@ -4,25 +4,29 @@
 //
 // Each kernel of the package is a type whose comment has the formula; Names lists their names. Those that are functions
 // of x−z (ShiftInvariant) have values in [0, 1] and k(x, x) = 1 (Bounded01). Func is a user-defined one. Any type with
-// Eval and String is a Kernel. A user-defined kernel is evaluated pair by pair on dense rows, by several goroutines at
-// once. It must be symmetric and positive semidefinite, otherwise the results of the solvers are meaningless.
+// Eval and String is a Kernel. A type with these methods only is evaluated pair by pair on dense rows, by several
+// goroutines at once. A kernel must be symmetric and positive semidefinite, otherwise the results of the solvers are
+// meaningless.
 //
 // # User-defined kernels
 //
 // A kernel may implement these optional interfaces, as the built-in kernels do:
 //
 //	Radial          k is a function g of ‖x−z‖² (method Profile). Tiles are then computed by BLAS.
-//	Mixture         A Radial has a spectral measure, from which Fourier features are drawn.
-//	Spectral        Another kernel of x−z has a spectral measure.
-//	Scaled          The kernel has a length scale, which --sigma sets and tune searches.
-//	Differentiable  A Radial has a derivative, with which tune searches a length scale for each feature.
-//	Validate        The kernel checks its parameters.
-//	EvalTile        The kernel evaluates many pairs in one call, because a call is expensive.
+//	Mixture         k is a Radial and a mixture of Gaussians, so that Fourier features can be drawn.
+//	Spectral        k is another kernel of x−z whose Fourier features can be drawn.
+//	Scaled          k has a length scale, which the flag --sigma sets and package tune searches.
+//	Differentiable  k has a derivative, with which package tune searches a length scale for each feature.
+//
+// It may also have these methods:
+//
+//	Validate        checks the parameters.
+//	EvalTile        evaluates many pairs in one call, for a kernel whose calls are expensive.
 //
 // Tiles of the user-defined Radial 1/(1+r²/2σ²) take 1.3 to 1.4 times as long as the Gaussian's. Profile and EvalTile
 // of a user-defined kernel are called once per tile, with all its entries.
 //
-// Register gives a kernel a name for model files, checkpoints, ranks and command lines (Parse).
+// Register gives a kernel a name for model files, checkpoints, MPI ranks and command lines (Parse).
 //
 // # Tiles
 //

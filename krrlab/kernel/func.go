@@ -6,7 +6,7 @@ import (
 
 // Func is a user-defined kernel k(x, z) = F(x, z) without further known properties. It is evaluated pair by pair.
 type Func struct {
-	Name string
+	Name string // result of String; empty stands for "func"
 	F    func(x, z []float64) float64
 }
 

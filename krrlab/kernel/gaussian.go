@@ -34,17 +34,17 @@ func (k Gaussian) String() string { return "gaussian(sigma=" + formatFloat(k.Sig
 // Validate returns an error if σ is out of range.
 func (k Gaussian) Validate() error { return checkSigma("gaussian", k.Sigma) }
 
-// Slope returns 1/(2σ²).
+// Slope implements Radial: 1/(2σ²).
 func (k Gaussian) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
 
-// Spread returns 1/σ: exp(−‖δ‖²/2σ²) is the characteristic function of N(0, I/σ²).
+// Spread implements Mixture. It returns 1/σ, because exp(−‖δ‖²/2σ²) is the characteristic function of N(0, I/σ²).
 func (k Gaussian) Spread(rng.Stream) float64 { return 1 / k.Sigma }
 
 // Decreasing implements Decreasing: exp(−r²/(2σ²)) never increases with r.
 func (Gaussian) Decreasing() {}
 
-// Profile sets dst = exp(−r²/(2σ²)) for squared distances r² = sq.
+// Profile implements Radial: dst = exp(−r²/(2σ²)) for squared distances r² = sq, and 0 for values below 2⁻²⁰⁰.
 func (k Gaussian) Profile(dst, sq []float64) { simd.Exp64(dst, sq, -1/(2*k.Sigma*k.Sigma), flush64) }
 
-// exponent implements exponential.
+// exponent implements exponential: −unit/(2σ²).
 func (k Gaussian) exponent(unit float64) float64 { return -unit / (2 * k.Sigma * k.Sigma) }

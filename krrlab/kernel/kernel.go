@@ -15,8 +15,8 @@ import (
 // to k(x_i, z_j) for i < nx and j < nz. The points are the consecutive rows of x and z. EvalTile must satisfy the same
 // conditions as Eval, and Check compares the two.
 type Kernel interface {
-	// Eval returns k(x, z) in float64. It must not keep or change x and z, and
-	// must allow calls from several goroutines.
+	// Eval returns k(x, z) in float64. It must not keep or change x and z, and must allow calls from several
+	// goroutines.
 	Eval(x, z []float64) float64
 	// String names the kernel and its parameters.
 	String() string
@@ -27,12 +27,12 @@ func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) 
 
 // squaredDistance returns ‖x−z‖₂².
 func squaredDistance(x, z []float64) float64 {
-	var s float64
+	var sum float64
 	for j, v := range x {
-		d := v - z[j]
-		s += d * d
+		difference := v - z[j]
+		sum += difference * difference
 	}
-	return s
+	return sum
 }
 
 // Validate returns an error of one line if k is nil or one of its parameters is out of range. A user-defined kernel
@@ -52,7 +52,7 @@ type validator interface{ Validate() error }
 
 // checkSigma returns an error that names the kernel if σ is so small or large that σ² underflows or overflows.
 func checkSigma(name string, sigma float64) error {
-	if !(sigma >= 1e-150 && sigma <= 1e150) { // NaN too
+	if !(sigma >= 1e-150 && sigma <= 1e150) { // the negation also rejects NaN
 		return fmt.Errorf("kernel: %s has sigma = %v, want a number from 1e-150 to 1e150", name, sigma)
 	}
 	return nil
@@ -60,13 +60,14 @@ func checkSigma(name string, sigma float64) error {
 
 // BuiltIn reports whether k is one of the kernels of this package, whose properties are all known.
 func BuiltIn(k Kernel) bool {
-	return builtIn[reflect.TypeOf(k)] // a method would also be found in a type that embeds a built-in kernel
+	return builtIn[reflect.TypeOf(k)] // not a method of k, which a type that embeds a built-in kernel would inherit
 }
 
 // IsPairwise reports whether k is evaluated pair by pair, because only Eval is known.
 func IsPairwise(k Kernel) bool { return ArgumentOf(k) == UnknownArgument }
 
-// IsExpensive reports whether every entry of K needs a call of Eval, which may take as long as 10⁴ multiplications.
+// IsExpensive reports whether every entry of the kernel matrix needs a call of Eval, which may take as long as 10⁴
+// multiplications.
 func IsExpensive(k Kernel) bool {
 	_, tiles := k.(tiler)
 	return IsPairwise(k) && !tiles && AsPrecomputed(k) == nil

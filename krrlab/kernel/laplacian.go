@@ -24,7 +24,7 @@ func (Laplacian) WithScale(sigma float64) Kernel { return Laplacian{sigma} }
 // Derivative implements Differentiable: −k/σ.
 func (k Laplacian) Derivative(_, value float64) float64 { return -value / k.Sigma }
 
-// argument returns the distance on which the kernel depends: see ArgumentOf.
+// argument returns the number on which the kernel depends: see ArgumentOf.
 func (Laplacian) argument() Argument { return L1Distance }
 
 // Decreasing implements Decreasing: exp(−r/σ) never increases with r.
@@ -32,11 +32,11 @@ func (Laplacian) Decreasing() {}
 
 // Eval implements Kernel.
 func (k Laplacian) Eval(x, z []float64) float64 {
-	var s float64
+	var sum float64
 	for j, v := range x {
-		s += math.Abs(v - z[j])
+		sum += math.Abs(v - z[j])
 	}
-	return math.Exp(-s / k.Sigma)
+	return math.Exp(-sum / k.Sigma)
 }
 
 func (k Laplacian) String() string { return "laplacian(sigma=" + formatFloat(k.Sigma) + ")" }
@@ -44,27 +44,28 @@ func (k Laplacian) String() string { return "laplacian(sigma=" + formatFloat(k.S
 // Validate returns an error if σ is out of range.
 func (k Laplacian) Validate() error { return checkSigma("laplacian", k.Sigma) }
 
-// Frequency draws independent Cauchy variables of scale 1/σ. exp(−‖δ‖₁/σ) = Π_c exp(−|δ_c|/σ), and each factor is the
-// characteristic function of such a variable.
+// Frequency implements Spectral: it sets w to independent Cauchy variables of scale 1/σ. exp(−‖δ‖₁/σ) = Π_c
+// exp(−|δ_c|/σ), and each factor is the characteristic function of such a variable.
 func (k Laplacian) Frequency(w []float64, g rng.Stream) {
 	g.Float64s(w, 0)
 	for c, u := range w {
-		w[c] = cauchy(u) / k.Sigma
+		w[c] = cauchyQuantile(u) / k.Sigma
 	}
 }
 
-// cauchy returns the Cauchy quantile tan π(u−½), without cancellation in the tails.
-func cauchy(u float64) float64 {
+// cauchyQuantile returns the quantile tan π(u−½) of the standard Cauchy distribution, without cancellation in the
+// tails.
+func cauchyQuantile(u float64) float64 {
 	if u < 0.5 {
 		return -1 / math.Tan(math.Pi*u)
 	}
 	return 1 / math.Tan(math.Pi*(1-u))
 }
 
-// Profile sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
+// Profile sets dst = exp(−r/σ) for 1-norm distances r = dist, and 0 for values below 2⁻²⁰⁰.
 func (k Laplacian) Profile(dst, dist []float64) { simd.Exp64(dst, dist, -1/k.Sigma, flush64) }
 
-// Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
+// Profile32 sets dst = exp(−r/σ) in float32 for 1-norm distances r = dist, and 0 for values below 2⁻¹⁰⁰.
 func (k Laplacian) Profile32(dst []float32, dist []float64) {
 	for b, r := range dist {
 		dst[b] = exponent32(-r / k.Sigma)

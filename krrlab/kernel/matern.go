@@ -7,12 +7,10 @@ import (
 	"github.com/krrlab/lab/krrlab/base/rng"
 )
 
-// Matern32 is k(x, z) = (1 + √3r/σ)·exp(−√3r/σ), r = ‖x−z‖₂, σ > 0 in the units
-// of x.
+// Matern32 is k(x, z) = (1 + √3r/σ)·exp(−√3r/σ), r = ‖x−z‖₂, σ > 0 in the units of x.
 type Matern32 struct{ Sigma float64 }
 
-// Matern52 is k(x, z) = (1 + √5r/σ + 5r²/(3σ²))·exp(−√5r/σ), r = ‖x−z‖₂, σ > 0
-// in the units of x.
+// Matern52 is k(x, z) = (1 + √5r/σ + 5r²/(3σ²))·exp(−√5r/σ), r = ‖x−z‖₂, σ > 0 in the units of x.
 type Matern52 struct{ Sigma float64 }
 
 func init() {
@@ -45,10 +43,10 @@ func (k Matern32) String() string { return "matern32(sigma=" + formatFloat(k.Sig
 // Validate returns an error if σ is out of range.
 func (k Matern32) Validate() error { return checkSigma("matern32", k.Sigma) }
 
-// Slope returns 3/(2σ²): the derivative is −3/(2σ²)·e^−u, u = √3r/σ.
+// Slope implements Radial and returns 3/(2σ²): the derivative is −3/(2σ²)·e^−u, u = √3r/σ.
 func (k Matern32) Slope() float64 { return 3 / (2 * k.Sigma * k.Sigma) }
 
-// Spread draws 1/(σ√(χ²(3)/3)): see maternSpread.
+// Spread implements Mixture: it draws 1/(σ√(χ²(3)/3)), see maternSpread.
 func (k Matern32) Spread(g rng.Stream) float64 { return maternSpread(k.Sigma, 3, g) }
 
 // Decreasing implements Decreasing: (1+u)e^−u never increases with u.
@@ -59,11 +57,11 @@ func (k Matern32) Profile(dst, sq []float64) {
 	maternProfile64(dst, sq, math.Sqrt(3)/k.Sigma, func(u float64) float64 { return 1 + u })
 }
 
-// Profile32 is Profile in float32.
+// Profile32 is Profile in float32. It overwrites sq.
 func (k Matern32) Profile32(dst []float32, sq []float64) {
-	maternExponentials(dst, sq, -math.Sqrt(3)/k.Sigma) // −√3r/σ
-	for b, v := range sq {
-		dst[b] *= 1 - float32(v)
+	maternExponentials(dst, sq, -math.Sqrt(3)/k.Sigma) // sets sq to −√3r/σ
+	for b, minusU := range sq {
+		dst[b] *= 1 - float32(minusU)
 	}
 }
 
@@ -93,10 +91,10 @@ func (k Matern52) String() string { return "matern52(sigma=" + formatFloat(k.Sig
 // Validate returns an error if σ is out of range.
 func (k Matern52) Validate() error { return checkSigma("matern52", k.Sigma) }
 
-// Slope returns 5/(6σ²): the derivative is −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
+// Slope implements Radial and returns 5/(6σ²): the derivative is −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
 func (k Matern52) Slope() float64 { return 5 / (6 * k.Sigma * k.Sigma) }
 
-// Spread draws 1/(σ√(χ²(5)/5)): see maternSpread.
+// Spread implements Mixture: it draws 1/(σ√(χ²(5)/5)), see maternSpread.
 func (k Matern52) Spread(g rng.Stream) float64 { return maternSpread(k.Sigma, 5, g) }
 
 // Decreasing implements Decreasing: (1+u+u²/3)e^−u never increases with u.
@@ -107,54 +105,57 @@ func (k Matern52) Profile(dst, sq []float64) {
 	maternProfile64(dst, sq, math.Sqrt(5)/k.Sigma, func(u float64) float64 { return 1 + u + u*u/3 })
 }
 
-// Profile32 is Profile in float32.
+// Profile32 is Profile in float32. It overwrites sq.
 func (k Matern52) Profile32(dst []float32, sq []float64) {
-	maternExponentials(dst, sq, -math.Sqrt(5)/k.Sigma) // −√5r/σ
+	maternExponentials(dst, sq, -math.Sqrt(5)/k.Sigma) // sets sq to −√5r/σ
 	for b, v := range sq {
-		v := float32(v)
-		dst[b] *= 1 - v + v*v/3
+		minusU := float32(v)
+		dst[b] *= 1 - minusU + minusU*minusU/3
 	}
 }
 
-// SpectralDensity implements fourier.Density: S(f) = c_d (5/σ² + 4π²f²)^(−5/2−d/2) with c_d from Rasmussen and Williams
-// 2006, equation 4.15.
+// SpectralDensity implements fourier.Density: S(f) = c_d (5/σ² + 4π²f²)^(−5/2−d/2) for points in R^d and a frequency f
+// in cycles per unit of the points, with c_d from Rasmussen and Williams 2006, equation 4.15 (see the package comment).
 func (k Matern52) SpectralDensity(d int, f float64) float64 {
 	return k.densityFactor(d) * math.Pow(5/(k.Sigma*k.Sigma)+4*math.Pi*math.Pi*f*f, -(5+float64(d))/2)
 }
 
 // densityFactor returns c_d = 2^d π^(d/2) Γ(5/2+d/2) 5^(5/2) / (Γ(5/2) σ⁵).
 func (k Matern52) densityFactor(d int) float64 {
-	half := float64(d) / 2
-	return math.Pow(4*math.Pi, half) * math.Gamma(2.5+half) / math.Gamma(2.5) * math.Pow(5, 2.5) / math.Pow(k.Sigma, 5)
+	halfDim := float64(d) / 2
+	return math.Pow(4*math.Pi, halfDim) * math.Gamma(2.5+halfDim) / math.Gamma(2.5) *
+		math.Pow(5, 2.5) / math.Pow(k.Sigma, 5)
 }
 
-// SpectralTail implements fourier.Density, by S(r) ≤ c_d (2πr)^(−5−d).
+// SpectralTail implements fourier.Density: it returns an upper bound of ∫_f^∞ S(r)·r^(size−1) dr for points in R^d,
+// from S(r) ≤ c_d (2πr)^(−5−d).
 func (k Matern52) SpectralTail(d, size int, f float64) float64 {
 	power := float64(5 + d - size)
 	return k.densityFactor(d) * math.Pow(2*math.Pi, -5-float64(d)) * math.Pow(f, -power) / power
 }
 
-// Envelope implements fourier.Density: (1+u+u²/3)e^(−u/5) is at most 6.2, at u = 8.4.
+// Envelope implements fourier.Density: k(x, z) ≤ amplitude·exp(−‖x−z‖/length), because (1+u+u²/3)e^(−u/5) with u =
+// √5r/σ is at most 6.2, near u = 8.4.
 func (k Matern52) Envelope() (amplitude, length float64) { return 6.2, k.Sigma / (0.8 * math.Sqrt(5)) }
 
 // maxMaternArgument replaces every larger u in a polynomial of u times e^−u. e^−maxMaternArgument is 0 in float64, so
 // the product is 0 even if the polynomial of the original u would overflow.
 const maxMaternArgument = 1000
 
-// maternSpread draws the spread of a Matérn kernel of order ν = freedom/2. Its spectral density (Rasmussen and Williams
-// 2006, equation 4.15, here in angular frequency) is
+// maternSpread draws the random scale (Mixture.Spread) of a Matérn kernel of order ν = degreesOfFreedom/2. Its spectral
+// density (Rasmussen and Williams 2006, equation 4.15, here in angular frequency) is
 //
 //	p(w) ∝ (2ν/σ² + ‖w‖²)^(−ν−d/2) ∝ (1 + ‖σw‖²/(2ν))^(−(2ν+d)/2).
 //
 // So σw has a multivariate Student t distribution with 2ν degrees of freedom: σw = ξ/√(χ²/2ν), ξ ∼ N(0, I), with one χ²
 // ∼ χ²(2ν) for all coordinates.
-func maternSpread(sigma, freedom float64, g rng.Stream) float64 {
-	return 1 / (sigma * math.Sqrt(g.ChiSquare(0, freedom)/freedom))
+func maternSpread(sigma, degreesOfFreedom float64, g rng.Stream) float64 {
+	return 1 / (sigma * math.Sqrt(g.ChiSquare(0, degreesOfFreedom)/degreesOfFreedom))
 }
 
 // maternProfile64 sets dst = p(u)·e^−u, u = c·√sq.
 func maternProfile64(dst, sq []float64, c float64, p func(u float64) float64) {
-	var u [64]float64
+	var u [64]float64 // arguments of one block of entries, on the stack
 	for len(sq) > 0 {
 		n := min(len(sq), len(u))
 		for b, r2 := range sq[:n] {

@@ -20,12 +20,12 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	if n > medianSampleSize {
 		x, n = points.Gather(x, rng.New(0).Sub("median distance").Perm(n)[:medianSampleSize]), medianSampleSize
 	}
-	term, pairSums := func(e float64) float64 { return e * e }, points.SqDist64
+	term, pairSums := func(difference float64) float64 { return difference * difference }, points.SqDist64
 	if l1 {
 		term, pairSums = math.Abs, points.AccurateL1Dist64
 	}
 	sums := make([]float64, n*n)           // row i holds Σ_c term(x_ic−x_jc) for all j, or at least for j < i
-	if sparse, ok := x.(*points.CSR); ok { // costs time proportional to the nonzeros
+	if sparse, ok := x.(*points.CSR); ok { // takes time proportional to the nonzeros
 		for i := range n {
 			for j := range i {
 				sums[i*n+j] = points.SparseSum(sparse, i, sparse, j, term)
@@ -34,20 +34,21 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 	} else {
 		pairSums(sums, n, x, x, new(points.Workspace))
 	}
-	dist := sums[:0] // overwrites sums: entry i(i−1)/2+j is never behind the entry i·n+j that is read
+	distances := sums[:0] // overwrites sums: entry i(i−1)/2+j is never behind the entry i·n+j that is read
 	for i := range n {
 		for _, s := range sums[i*n : i*n+i] {
 			if !l1 {
 				s = math.Sqrt(s)
 			}
-			dist = append(dist, s)
+			distances = append(distances, s)
 		}
 	}
-	return PositiveMedian(dist)
+	return PositiveMedian(distances)
 }
 
 // PositiveMedian sorts the nonnegative numbers v and returns their median, for an even count the larger of the two
-// middle numbers. If that is 0, it returns the median of the positive numbers, or 0 if there are none.
+// middle numbers. If this median is 0, PositiveMedian returns the median of the positive numbers, or 0 if there are
+// none.
 func PositiveMedian(v []float64) float64 {
 	slices.Sort(v)
 	if len(v) > 0 && v[len(v)/2] > 0 {

@@ -13,7 +13,7 @@ type Placement struct {
 	Shift    []float64    // vector subtracted from all points; nil if they are not shifted
 	Panel    points.Panel // the shifted points
 	Summary  PointSummary // properties of Panel
-	k        Kernel
+	k        Kernel       // the kernel of the matrix
 }
 
 // PointSummary holds the properties of the points of a panel on which EntryError depends.
@@ -22,10 +22,10 @@ type PointSummary struct {
 	MaxSq      float64 // largest ‖x‖²
 	Sparse     bool    // the points are points.CSR
 	Shifted    bool    // the points are points.Shifted, whose coordinates are rounded
-	ExactBytes bool    // the points of both sides are points.Bytes of the same scale
+	ExactBytes bool    // the points of both sides of a tile are points.Bytes of the same scale
 }
 
-// SummaryOf returns the summary of a panel.
+// SummaryOf returns the summary of a panel, for tiles whose rows and columns are points of this panel.
 func SummaryOf(p points.Panel) PointSummary {
 	_, d := p.X.Dims()
 	_, sparse := p.X.(*points.CSR)
@@ -40,14 +40,14 @@ func HasExactProducts(k Kernel, summary PointSummary) bool {
 	return summary.ExactBytes && usesInnerProducts(k)
 }
 
-// NewPlacement shifts the points by their mean m if three conditions hold: k is known to depend on x−z only, products
-// of the points as given are not already exact (HasExactProducts), and the points are far from the origin compared with
-// their spread,
+// NewPlacement shifts the points by their mean m if three conditions hold: k is known to depend on x−z only, inner
+// products of the points as given are not already exact (HasExactProducts), and the points are far from the origin
+// compared with their spread,
 //
 //	max‖x_i−m‖² < max‖x_i‖²/16.
 //
-// In distances formed from inner products the error ε·max‖x‖² then becomes ε·max‖x−m‖². The factor 16 is a judgment.
-// Usually a few points suffice to see that no shift is needed.
+// With unit roundoff ε, the error ε·max‖x‖² of distances formed from inner products then becomes ε·max‖x−m‖². The
+// factor 16 is a judgment. Usually the first few points show that no shift is needed.
 func NewPlacement(k Kernel, x points.Points) Placement {
 	original := points.NewPanel(x)
 	p := unshifted(k, original)
@@ -72,9 +72,9 @@ func (p Placement) Mean() []float64 {
 // Diag returns w_i·k(x_i, x_i) for all points in float64. See the function Diag.
 func (p Placement) Diag() []float64 { return diagonal(p.k, p.Original) }
 
-// DiagonalBounds returns s with |k(x_i, x_j)|·√(w_i·w_j) ≤ √(s_i·s_j). It returns diag, the result of Diag, if k is
-// known to be positive semi-definite. Otherwise k is a Precomputed, and s_i is the largest |K_ij| of the row of x_i,
-// times the weight of the point.
+// DiagonalBounds returns a vector s with |k(x_i, x_j)|·√(w_i·w_j) ≤ √(s_i·s_j). It returns diag, the result of Diag, if
+// k is known to be positive semi-definite. Otherwise k is a Precomputed, and s_i is the largest |K_ij| of the row of
+// x_i, times the weight of the point.
 func (p Placement) DiagonalBounds(diag []float64) []float64 {
 	if k := AsPrecomputed(p.k); k != nil {
 		return p.Original.MultiplyByWeights(k.rowMaximaOf(p.Original.X))
@@ -92,14 +92,14 @@ func (p Placement) Apply(z points.Points) points.Panel {
 
 // SummaryWith returns the summary for kernel entries between the points of p and the panel z that Apply returned.
 func (p Placement) SummaryWith(z points.Panel) PointSummary {
-	e := p.Summary
-	e.MaxSq = max(e.MaxSq, slices.Max(z.Norms))
-	_, e.ExactBytes = points.ExactProductUnit(p.Panel.X, z.X)
-	return e
+	summary := p.Summary
+	summary.MaxSq = max(summary.MaxSq, slices.Max(z.Norms))
+	_, summary.ExactBytes = points.ExactProductUnit(p.Panel.X, z.X)
+	return summary
 }
 
-// WithAccuracy returns the arithmetic of ChooseArithmetic for the points of p, and the placement for tiles in that
-// arithmetic. With Differences the points are not shifted, because shifting rounds.
+// WithAccuracy returns the placement for tiles whose EntryError should be at most accuracy, and the arithmetic that
+// ChooseArithmetic selects for them. With Differences the points are not shifted, because shifting rounds.
 func (p Placement) WithAccuracy(accuracy float64) (Placement, Arithmetic) {
 	arith, _ := ChooseArithmetic(p.k, p.Summary, accuracy)
 	if arith == Differences {

@@ -8,8 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
-// Polynomial is k(x, z) = (γxᵀz + c)^q with γ = Gamma > 0, c = Coef0 ≥ 0 and
-// q = Degree ≥ 1.
+// Polynomial is k(x, z) = (γxᵀz + c)^q with γ = Gamma > 0, c = Coef0 ≥ 0 and q = Degree ≥ 1.
 type Polynomial struct {
 	Gamma, Coef0 float64
 	Degree       int
@@ -20,7 +19,7 @@ func init() {
 	register("polynomial", Polynomial{0.01, 1, 3}, Polynomial{1, 1, 2}, Polynomial{1, 1, 3}, Polynomial{1, 1, 4})
 }
 
-// argument returns the product on which the kernel depends: see ArgumentOf.
+// argument returns the number on which the kernel depends: see ArgumentOf.
 func (Polynomial) argument() Argument { return InnerProduct }
 
 // Title returns the name of the kernel for titles and legends.
@@ -50,11 +49,11 @@ func (k Polynomial) Derivative(p, _ float64) float64 {
 
 // Eval implements Kernel.
 func (k Polynomial) Eval(x, z []float64) float64 {
-	var s float64
+	var inner float64
 	for j, v := range x {
-		s += v * z[j]
+		inner += v * z[j]
 	}
-	return power(k.Gamma*s+k.Coef0, k.Degree)
+	return power(k.Gamma*inner+k.Coef0, k.Degree)
 }
 
 func (k Polynomial) String() string {
@@ -72,20 +71,20 @@ func power(v float64, q int) float64 {
 	case 3:
 		return v * v * v
 	}
-	p := 1.0
+	result := 1.0
 	for ; q > 1; q >>= 1 {
 		if q&1 == 1 {
-			p *= v
+			result *= v
 		}
 		v *= v
 	}
-	return p * v
+	return result * v
 }
 
 // Validate returns an error if γ, c or q is out of range.
 func (k Polynomial) Validate() error {
 	switch {
-	case !positive(k.Gamma):
+	case !isPositiveFinite(k.Gamma):
 		return fmt.Errorf("kernel: polynomial has gamma = %v, want a number > 0", k.Gamma)
 	case !(k.Coef0 >= 0) || math.IsInf(k.Coef0, 1):
 		return fmt.Errorf("kernel: polynomial has coef0 = %v, want a number ≥ 0", k.Coef0)
@@ -95,18 +94,18 @@ func (k Polynomial) Validate() error {
 	return nil
 }
 
-// positive reports whether v is positive and finite.
-func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+// isPositiveFinite reports whether v is positive and finite.
+func isPositiveFinite(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
-// Profile sets dst = (γp+c)^q for inner products p.
+// Profile sets dst = (γp+c)^q for the inner products p in the slice inner.
 func (k Polynomial) Profile(dst, inner []float64) {
 	for b, p := range inner {
 		dst[b] = power(k.Gamma*p+k.Coef0, k.Degree)
 	}
 }
 
-// entryError implements entryErrorBounder. The base γp+c has an error of at most (d+4)u·(γ‖x‖‖z‖+c), and (γ‖x‖‖z‖+c)^q
-// is at most √(k(x,x)·k(z,z)).
+// entryError implements entryErrorBounder. With the unit roundoff u, the base γp+c has an error of at most
+// (d+4)u·(γ‖x‖‖z‖+c), and (γ‖x‖‖z‖+c)^q is at most √(k(x,x)·k(z,z)).
 func (k Polynomial) entryError(dim float64, _ Arithmetic, _ PointSummary) float64 {
 	return (float64(k.Degree)*(dim+4) + 8) * unitRoundoff
 }

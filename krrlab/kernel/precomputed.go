@@ -13,8 +13,8 @@ import (
 
 // Precomputed is a kernel whose matrix K, N×N, is given. A training point is the number i = 0 … N−1 of a row of K (see
 // PrecomputedPoints), and k(x_i, x_j) = K_ij. A new point z, which has no row, is the vector of the N numbers k(z, x_0)
-// … k(z, x_{N−1}), so k(z, x_j) is its j-th number. The kernel of two new points is not defined: Eval returns NaN. K is
-// not assumed to be positive semi-definite (see IsSemidefinite).
+// … k(z, x_{N−1}). The kernel of two new points is not defined: Eval returns NaN. K is not assumed to be positive
+// semi-definite (see IsSemidefinite).
 type Precomputed struct {
 	n         int
 	checksum  string        // hash of the lower triangle of K
@@ -28,44 +28,44 @@ var _ Kernel = (*Precomputed)(nil)
 // It accepts rounding in float32, but not more.
 const maxAsymmetry = 1e-6
 
-// NewPrecomputed returns the kernel of K. After the checks, only the lower triangle of K is used. If K is points.Dense
-// or points.Dense32, it is not copied and must not change afterwards. NewPrecomputed returns an error if K is not
-// square or has fewer than two rows, and an error that names the entry if K is not finite or |K_ij − K_ji| is above
-// 1e-6 times the larger of √|K_iiK_jj| and |K_ij|.
-func NewPrecomputed(k points.Points) (*Precomputed, error) {
-	n, d := k.Dims()
+// NewPrecomputed returns the kernel with the given matrix K. After the checks, only the lower triangle of K is used. If
+// K is points.Dense or points.Dense32, it is not copied and must not change afterwards. NewPrecomputed returns an error
+// if K is not square or has fewer than two rows, and an error that names the entry if K is not finite or |K_ij − K_ji|
+// is above 1e-6 times the larger of √|K_iiK_jj| and |K_ij|.
+func NewPrecomputed(matrix points.Points) (*Precomputed, error) {
+	n, d := matrix.Dims()
 	if n != d || n < 2 {
 		return nil, fmt.Errorf("kernel: K is %d×%d: want K(train, train), n×n for n ≥ 2 rows", n, d)
 	}
-	if err := points.CheckFinite(k); err != nil {
+	if err := points.CheckFinite(matrix); err != nil {
 		return nil, fmt.Errorf("kernel: K: %w", err)
 	}
-	switch k.(type) {
+	switch matrix.(type) {
 	case *points.Dense, *points.Dense32:
 	default:
 		dense := points.NewDense(n, n, nil)
-		points.RowsTo(k, dense.Data, n)
-		k = dense
+		points.RowsTo(matrix, dense.Data, n)
+		matrix = dense
 	}
-	p := &Precomputed{n: n, matrix: k, rowMaxima: make([]float64, n)}
+	p := &Precomputed{n: n, matrix: matrix, rowMaxima: make([]float64, n)}
 	hash, row := sha256.New(), make([]float64, n)
 	for i := range n {
-		k.RowTo(row, i)
-		for j, v := range row[:i+1] {
-			p.rowMaxima[i], p.rowMaxima[j] = max(p.rowMaxima[i], math.Abs(v)), max(p.rowMaxima[j], math.Abs(v))
-			difference := math.Abs(v - p.entry(j, i))
+		matrix.RowTo(row, i)
+		for j, value := range row[:i+1] {
+			p.rowMaxima[i], p.rowMaxima[j] = max(p.rowMaxima[i], math.Abs(value)), max(p.rowMaxima[j], math.Abs(value))
+			difference := math.Abs(value - p.entry(j, i))
 			scale := math.Sqrt(math.Abs(row[i])) * math.Sqrt(math.Abs(p.entry(j, j)))
-			if difference > maxAsymmetry*max(scale, math.Abs(v)) {
+			if difference > maxAsymmetry*max(scale, math.Abs(value)) {
 				return nil,
 					fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, "+
 						"more than %g of the larger of √(K_iiK_jj) and |K_ij|: want K(train, train), such as (K+Kᵀ)/2",
-						i, j, v, j, i, p.entry(j, i), difference, maxAsymmetry)
+						i, j, value, j, i, p.entry(j, i), difference, maxAsymmetry)
 			}
 		}
-		for _, v := range row[:i+1] {
-			var b [8]byte
-			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
-			hash.Write(b[:])
+		for _, value := range row[:i+1] {
+			var encoded [8]byte
+			binary.LittleEndian.PutUint64(encoded[:], math.Float64bits(value))
+			hash.Write(encoded[:])
 		}
 	}
 	p.checksum = fmt.Sprintf("%x", hash.Sum(nil)[:8])
@@ -127,11 +127,11 @@ func (k *Precomputed) Eval(x, z []float64) float64 {
 	if len(z) > 1 {
 		x, z = z, x
 	}
-	v := [1]float64{math.NaN()}
+	value := [1]float64{math.NaN()}
 	if len(z) == 1 && (len(x) > 1 || k.matrix != nil) {
-		k.rowTo(v[:], x, []int{int(z[0])})
+		k.rowTo(value[:], x, []int{int(z[0])})
 	}
-	return v[0]
+	return value[0]
 }
 
 // rowTo sets dst_b = k(x, x_j) for j = columns[b].
@@ -148,7 +148,8 @@ func (k *Precomputed) rowTo(dst, x []float64, columns []int) {
 	}
 }
 
-// tile calls visit with the index a and the values of each row of a tile. The points z must be rows of K.
+// tile calls visit with the index a and the values of each row of the tile k(x_a, z_b). The points z must be numbers of
+// rows of K.
 func (k *Precomputed) tile(x, z points.Points, w *Workspace, visit func(a int, row []float64)) {
 	nx, d := x.Dims()
 	nz, _ := z.Dims()
@@ -165,7 +166,8 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, visit func(a int, r
 	}
 }
 
-// symmetricRows has the rows of K with both triangles taken from the lower one, for points.FirstEqual.
+// symmetricRows is the matrix K with its upper triangle replaced by the transpose of the lower one. As a points.Points
+// it can be passed to points.FirstEqual.
 type symmetricRows struct{ *Precomputed }
 
 // Dims implements points.Points.
@@ -181,14 +183,15 @@ func (s symmetricRows) RowTo(dst []float64, i int) {
 // Slice panics: points.FirstEqual does not call it.
 func (symmetricRows) Slice(i, j int) points.Points { panic("kernel: no slices of symmetricRows") }
 
-// FirstEqual returns points.FirstEqual of the sets for the kernel k. The points of a Precomputed are numbers, and two
-// of them are equal if the rows of K are equal. New points of a Precomputed equal no other point.
+// FirstEqual numbers the points of all sets consecutively and returns, for each point, the number of the first point
+// that equals it, as points.FirstEqual does. The points of a Precomputed are numbers, and two of them are equal if the
+// rows of K are equal. New points of a Precomputed equal no other point.
 func FirstEqual(k Kernel, sets ...points.Points) []int {
 	p := AsPrecomputed(k)
 	if p == nil || p.matrix == nil {
 		return points.FirstEqual(sets...)
 	}
-	firstRows, firstPoint := points.FirstEqual(symmetricRows{p}), map[int]int{}
+	firstEqualRow, firstPointOfRow := points.FirstEqual(symmetricRows{p}), map[int]int{}
 	var result []int
 	for _, x := range sets {
 		n, d := x.Dims()
@@ -197,11 +200,11 @@ func FirstEqual(k Kernel, sets ...points.Points) []int {
 			x.RowTo(row, i)
 			index := len(result)
 			if d == 1 {
-				matrixRow := firstRows[int(row[0])]
-				if _, ok := firstPoint[matrixRow]; !ok {
-					firstPoint[matrixRow] = index
+				matrixRow := firstEqualRow[int(row[0])]
+				if _, ok := firstPointOfRow[matrixRow]; !ok {
+					firstPointOfRow[matrixRow] = index
 				}
-				index = firstPoint[matrixRow]
+				index = firstPointOfRow[matrixRow]
 			}
 			result = append(result, index)
 		}
@@ -216,10 +219,10 @@ func (k *Precomputed) CheckRows(x points.Points) error {
 		return fmt.Errorf("kernel: points of a precomputed K have dimension %d: want the numbers of its rows "+
 			"(kernel.PrecomputedPoints)", d)
 	}
-	var v [1]float64
+	var row [1]float64
 	for i := range n {
-		if x.RowTo(v[:], i); !(v[0] >= 0 && v[0] < float64(k.n)) || v[0] != math.Trunc(v[0]) {
-			return fmt.Errorf("kernel: point %d is row %g of a precomputed K with the rows 0 to %d", i, v[0], k.n-1)
+		if x.RowTo(row[:], i); !(row[0] >= 0 && row[0] < float64(k.n)) || row[0] != math.Trunc(row[0]) {
+			return fmt.Errorf("kernel: point %d is row %g of a precomputed K with the rows 0 to %d", i, row[0], k.n-1)
 		}
 	}
 	return nil
@@ -238,15 +241,15 @@ type precomputedParams struct {
 
 // spec returns the kernel as data, without K.
 func (k *Precomputed) spec() (Spec, error) {
-	b, err := json.Marshal(precomputedParams{k.n, k.checksum})
-	return Spec{Name: precomputedName, Params: Params(b)}, err
+	params, err := json.Marshal(precomputedParams{k.n, k.checksum})
+	return Spec{Name: precomputedName, Params: Params(params)}, err
 }
 
 // decodePrecomputed returns the kernel with the given parameters, without its K.
-func decodePrecomputed(p Params) (*Precomputed, error) {
-	var g precomputedParams
-	if err := json.Unmarshal([]byte(p), &g); err != nil || g.Rows < 2 {
-		return nil, fmt.Errorf("kernel: precomputed with the parameters %q: want rows ≥ 2 and sum", p)
+func decodePrecomputed(text Params) (*Precomputed, error) {
+	var params precomputedParams
+	if err := json.Unmarshal([]byte(text), &params); err != nil || params.Rows < 2 {
+		return nil, fmt.Errorf("kernel: precomputed with the parameters %q: want rows ≥ 2 and sum", text)
 	}
-	return &Precomputed{n: g.Rows, checksum: g.Sum}, nil
+	return &Precomputed{n: params.Rows, checksum: params.Sum}, nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/tree"
 )
 
-// Radial is a kernel k(x, z) = g(r²) of r² = ‖x−z‖₂², built-in or user-defined. Its tiles are formed by BLAS and by
-// rows, which is faster than calling Eval for each pair. A Radial can have a faster method for values in float32, such
-// as one based on simd.Exp32: Profile32(dst []float32, sq []float64) sets dst[i] to g(sq[i]), or to 0 if that is
-// subnormal, and may overwrite sq.
+// Radial is a kernel k(x, z) = g(r²) of r² = ‖x−z‖₂², built-in or user-defined. Its tiles are formed from inner
+// products by BLAS and then row by row, which is faster than calling Eval for each pair. A Radial can have a faster
+// method for values in float32, such as one based on simd.Exp32: Profile32(dst []float32, sq []float64) sets dst[i] to
+// g(sq[i]), or to 0 if that is subnormal, and may overwrite sq.
 type Radial interface {
 	Kernel
 	// Profile sets dst[i] = g(sq[i]) for all sq[i] ≥ 0. The slices have the same length and may be identical. Profile
@@ -48,12 +48,12 @@ type Spectral interface {
 // profile is a kernel that is a function of one number computed from two points, its Argument.
 type profile interface {
 	Kernel
-	Profile(dst, s []float64)
+	Profile(dst, arguments []float64)
 }
 
 // profile32 is a profile with a faster method for values in float32 (see Radial).
 type profile32 interface {
-	Profile32(dst []float32, s []float64)
+	Profile32(dst []float32, arguments []float64)
 }
 
 // Argument is the number, computed from two points, on which a kernel depends.
@@ -105,7 +105,7 @@ func atZero(k Radial) float64 {
 
 const (
 	checkedPairs = 64   // largest number of pairs of points that Check evaluates
-	profileTol   = 1e-9 // relative difference that Check accepts as rounding: a judgment
+	profileTol   = 1e-9 // largest relative difference that Check accepts as rounding: a judgment
 )
 
 // Check tests the claims of a user-defined Radial on some pairs of the points. It returns an error if Profile differs
@@ -174,16 +174,16 @@ func checkPairs(k Radial, x points.Points) (farthest float64, err error) {
 	n, d := x.Dims()
 	atOrigin := atZero(k)
 	rounding := profileTol * atOrigin
-	a, b := make([]float64, d), make([]float64, d)
-	for p := range min(n, checkedPairs) {
-		i := p * n / min(n, checkedPairs)
-		j := (i + 1 + p*p) % n // pairs that are near and far in the order of the points
-		x.RowTo(a, i)
-		x.RowTo(b, j)
-		g := []float64{squaredDistance(a, b)}
-		sq, eval := g[0], k.Eval(a, b)
+	xRow, zRow := make([]float64, d), make([]float64, d)
+	for pair := range min(n, checkedPairs) {
+		i := pair * n / min(n, checkedPairs)
+		j := (i + 1 + pair*pair) % n // i and j are close together for some pairs and far apart for others
+		x.RowTo(xRow, i)
+		x.RowTo(zRow, j)
+		g := []float64{squaredDistance(xRow, zRow)}
+		sq, eval := g[0], k.Eval(xRow, zRow)
 		switch k.Profile(g, g); {
-		case !(math.Abs(g[0]-eval) <= rounding): // NaN too
+		case !(math.Abs(g[0]-eval) <= rounding): // the negation also rejects NaN
 			return 0, fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want "+
 				"one kernel", k, i, j, sq, g[0], eval)
 		case math.Abs(g[0]) > atOrigin+rounding:
@@ -198,11 +198,12 @@ func checkPairs(k Radial, x points.Points) (farthest float64, err error) {
 // checkDerivative compares Derivative with central differences of Profile at some squared distances between 0 and
 // farthest.
 func checkDerivative(r Radial, d Differentiable, farthest float64) error {
-	for _, share := range []float64{0.01, 0.1, 0.3, 0.6} {
-		sq, h := share*farthest, 1e-4*share*farthest
+	for _, fraction := range []float64{0.01, 0.1, 0.3, 0.6} {
+		sq, h := fraction*farthest, 1e-4*fraction*farthest
 		g := []float64{sq - h, sq, sq + h}
 		r.Profile(g, g)
-		want := (g[2] - g[0]) / (2 * h) // error O((h/sq)²) of truncation, and that of rounding, which is divided by h
+		// The central difference has a relative truncation error O((h/sq)²), and a rounding error that is divided by h.
+		want := (g[2] - g[0]) / (2 * h)
 		if got := d.Derivative(sq, g[1]); h > 0 && !(math.Abs(got-want) <= 1e-5*math.Abs(want)+1e-10*atZero(r)/h) {
 			return fmt.Errorf("kernel: %v has the derivative %.6g at r² = %g by Derivative and %.6g by differences of "+
 				"Profile: want dg/dr²", d, got, sq, want)
@@ -214,7 +215,7 @@ func checkDerivative(r Radial, d Differentiable, farthest float64) error {
 // checkDecreasing checks that g is never negative and never increases, at 256 distances up to twice the square root of
 // farthest.
 func checkDecreasing(k Decreasing, farthest float64) error {
-	var sq, g [256]float64 // squared distances
+	var sq, g [256]float64 // squared distances, and the values of the kernel
 	for i := range sq {
 		sq[i] = 4 * farthest * math.Pow(float64(i)/float64(len(sq)-1), 2)
 	}
@@ -229,20 +230,20 @@ func checkDecreasing(k Decreasing, farthest float64) error {
 }
 
 // checkTile compares EvalTile with Eval on a tile that is not square.
-func checkTile(k Kernel, t tiler, p points.Points) error {
-	n, d := p.Dims()
+func checkTile(k Kernel, byTile tiler, all points.Points) error {
+	n, d := all.Dims()
 	nx, nz := min(n, 5), min(n, 4)
 	x, z, tile := make([]float64, nx*d), make([]float64, nz*d), make([]float64, nx*nz)
 	for i := range nx {
-		p.RowTo(x[i*d:(i+1)*d], i)
+		all.RowTo(x[i*d:(i+1)*d], i)
 	}
 	for i := range nz {
-		p.RowTo(z[i*d:(i+1)*d], n-nz+i)
+		all.RowTo(z[i*d:(i+1)*d], n-nz+i)
 	}
 	for i := range tile {
 		tile[i] = math.NaN()
 	}
-	t.EvalTile(tile, x, z, nx, nz)
+	byTile.EvalTile(tile, x, z, nx, nz)
 	var largest float64
 	evals := make([]float64, nx*nz)
 	for i := range evals {
@@ -282,6 +283,6 @@ func TailBound(k Kernel) (bound func(distance float64) float64, metric tree.Metr
 	return func(distance float64) float64 {
 		v := []float64{distance}
 		p.Profile(v, v)
-		return v[0]*(1+0x1p-40) + 0x1p-200 // covers rounding, and values that are stored as 0
+		return v[0]*(1+0x1p-40) + 0x1p-200 // the factor covers rounding, the summand values that are stored as 0
 	}, metric
 }

@@ -23,11 +23,11 @@ func (p Params) MarshalJSON() ([]byte, error) { return []byte(p), nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *Params) UnmarshalJSON(b []byte) error {
-	var c bytes.Buffer
-	if err := json.Compact(&c, b); err != nil {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, b); err != nil {
 		return err
 	}
-	*p = Params(c.String())
+	*p = Params(compact.String())
 	return nil
 }
 
@@ -134,10 +134,10 @@ func Names() (names []string) {
 // name these are the prototypes of the kernel, and the search varies their length scale. For a text with parameters it
 // is the one kernel that the text describes; scaled is then the result of Parse, and true means that the length scale
 // must not be varied.
-func Variants(text string) (ks []Kernel, scaled bool, err error) {
+func Variants(text string) (kernels []Kernel, scaled bool, err error) {
 	k, scaled, err := Parse(text)
-	if kd := find(hasName(text)); kd != nil {
-		return slices.Clone(kd.prototypes[min(1, len(kd.prototypes)-1):]), false, nil
+	if registered := find(hasName(text)); registered != nil {
+		return slices.Clone(registered.prototypes[min(1, len(registered.prototypes)-1):]), false, nil
 	}
 	return []Kernel{k}, scaled, err
 }
@@ -151,44 +151,44 @@ func Parse(text string) (k Kernel, scaled bool, err error) {
 	if len(words) == 0 {
 		words = []string{""} // an unknown name
 	}
-	kind := find(hasName(words[0]))
-	if kind == nil {
+	registered := find(hasName(words[0]))
+	if registered == nil {
 		return nil, false, unknownKernel(words[0])
 	}
 
-	// v is a copy of the prototype, and fields its settable struct.
-	v := reflect.New(kind.goType()).Elem()
-	v.Set(reflect.ValueOf(kind.prototypes[0]))
-	fields := reflect.Indirect(v)
-	if v.Kind() == reflect.Pointer { // copy the value, so that the prototype does not change
-		fields = reflect.New(v.Type().Elem())
-		fields.Elem().Set(v.Elem())
-		v, fields = fields, fields.Elem()
+	// kernelValue is a copy of the prototype, and fields its settable struct.
+	kernelValue := reflect.New(registered.goType()).Elem()
+	kernelValue.Set(reflect.ValueOf(registered.prototypes[0]))
+	fields := reflect.Indirect(kernelValue)
+	if kernelValue.Kind() == reflect.Pointer { // copy the value, so that the prototype does not change
+		fields = reflect.New(kernelValue.Type().Elem())
+		fields.Elem().Set(kernelValue.Elem())
+		kernelValue, fields = fields, fields.Elem()
 	}
 
 	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
-		f := reflect.Value{}
+		field := reflect.Value{}
 		if fields.Kind() == reflect.Struct {
-			f = fields.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+			field = fields.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
 		}
-		if !ok || !f.CanSet() {
-			return nil, false, fmt.Errorf("kernel: %q: %s has no parameter %q", text, kind.name, name)
+		if !ok || !field.CanSet() {
+			return nil, false, fmt.Errorf("kernel: %q: %s has no parameter %q", text, registered.name, name)
 		}
-		if f.Kind() == reflect.String {
+		if field.Kind() == reflect.String {
 			value = strconv.Quote(value)
-		} else if v, err := strconv.ParseFloat(value, 64); err == nil && f.CanFloat() {
-			value = strconv.FormatFloat(v, 'g', -1, 64) // JSON does not accept .5
+		} else if number, err := strconv.ParseFloat(value, 64); err == nil && field.CanFloat() {
+			value = strconv.FormatFloat(number, 'g', -1, 64) // JSON does not accept .5
 		}
-		if err := json.Unmarshal([]byte(value), f.Addr().Interface()); err != nil || value == "null" {
-			want := map[reflect.Kind]string{reflect.Float64: "number", reflect.Int: "whole number"}[f.Kind()]
+		if err := json.Unmarshal([]byte(value), field.Addr().Interface()); err != nil || value == "null" {
+			want := map[reflect.Kind]string{reflect.Float64: "number", reflect.Int: "whole number"}[field.Kind()]
 			return nil, false, fmt.Errorf("kernel: %q: %s=%s: want a %s", text, name, value,
-				cmp.Or(want, f.Kind().String()))
+				cmp.Or(want, field.Kind().String()))
 		}
-		field, _ := fields.Type().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
-		scaled = scaled || isScale(v.Interface().(Kernel), field)
+		fieldType, _ := fields.Type().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+		scaled = scaled || isScale(kernelValue.Interface().(Kernel), fieldType)
 	}
-	k = v.Interface().(Kernel)
+	k = kernelValue.Interface().(Kernel)
 	return k, scaled, Validate(k)
 }
 
@@ -234,15 +234,15 @@ func parameters(k Kernel) iter.Seq2[reflect.StructField, reflect.Value] {
 	}
 }
 
-// isScale reports whether Scaled.WithScale changes the field f of k.
-func isScale(k Kernel, f reflect.StructField) bool {
-	s, ok := k.(Scaled)
+// isScale reports whether Scaled.WithScale changes the given field of k.
+func isScale(k Kernel, field reflect.StructField) bool {
+	scaled, ok := k.(Scaled)
 	if !ok {
 		return false
 	}
-	rescaled := reflect.Indirect(reflect.ValueOf(s.WithScale(2 * s.Scale())))
-	value := reflect.Indirect(reflect.ValueOf(k)).FieldByIndex(f.Index)
-	return !reflect.DeepEqual(rescaled.FieldByIndex(f.Index).Interface(), value.Interface())
+	rescaled := reflect.Indirect(reflect.ValueOf(scaled.WithScale(2 * scaled.Scale())))
+	value := reflect.Indirect(reflect.ValueOf(k)).FieldByIndex(field.Index)
+	return !reflect.DeepEqual(rescaled.FieldByIndex(field.Index).Interface(), value.Interface())
 }
 
 // ErrUnknown is wrapped by errors for the name of a kernel that is not registered.
@@ -254,35 +254,36 @@ func unknownKernel(name string) error {
 		"program: kernel.Register(name, …)", ErrUnknown, name, strings.Join(Names(), ", "))
 }
 
-// encode returns the parameters of k. It returns an error if decode would not restore k from them.
+// encode returns the parameters of k, which is its JSON form. It returns an error if decode would not restore k from
+// them.
 func encode(k Kernel) (Params, error) {
-	b, err := json.Marshal(k)
+	data, err := json.Marshal(k)
 	if err != nil {
 		return "", fmt.Errorf("its fields cannot be written as JSON: %w", err)
 	}
-	back, err := decode(reflect.TypeOf(k), Params(b))
+	decoded, err := decode(reflect.TypeOf(k), Params(data))
 	if err != nil {
 		return "", err
 	}
-	if !reflect.DeepEqual(back, k) {
+	if !reflect.DeepEqual(decoded, k) {
 		return "", fmt.Errorf("JSON cannot hold all of its fields: want exported ones")
 	}
-	return Params(b), nil
+	return Params(data), nil
 }
 
 // decode returns the kernel of type t with the given parameters.
 func decode(t reflect.Type, p Params) (Kernel, error) {
-	d := json.NewDecoder(strings.NewReader(string(p)))
-	d.DisallowUnknownFields()
-	v := reflect.New(t)
-	if err := d.Decode(v.Interface()); err != nil {
+	decoder := json.NewDecoder(strings.NewReader(string(p)))
+	decoder.DisallowUnknownFields()
+	pointer := reflect.New(t)
+	if err := decoder.Decode(pointer.Interface()); err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := decoder.Token(); err != io.EOF {
 		return nil, fmt.Errorf("more than one JSON value")
 	}
-	k, ok := v.Elem().Interface().(Kernel)
-	if e := v.Elem(); !ok || e.Kind() == reflect.Pointer && e.IsNil() {
+	k, ok := pointer.Elem().Interface().(Kernel)
+	if v := pointer.Elem(); !ok || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("no parameters")
 	}
 	return k, nil

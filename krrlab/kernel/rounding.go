@@ -12,14 +12,14 @@ const unitRoundoff = 0x1p-53
 
 // EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry k̂ of a tile that Tile64 computes, for points with
 // the given summary. The bound is proved, for any order in which the BLAS sums products, if simd.Exp64 is accurate to
-// one ulp. With u = 2⁻⁵³:
+// one ulp. With u = 2⁻⁵³ and dimension d, it is:
 //
 //	Differences  (d+16)u, as r² has a relative error of (d+3)u and |r²·∂k/∂r²| ≤ 1
 //	Float64      4(d+12)u·max‖x‖²·s + 16u with s ≥ |∂k/∂r²| (Radial.Slope), as ‖x‖²+‖z‖²−2xᵀz has an error
 //	             of (d+6)u·(‖x‖+‖z‖)², and points shifted by their mean the same error again
 //	Laplacian    (d+16)u; for sparse or shifted points as Float64, with ‖x‖₁ ≤ √d‖x‖₂
 //	ExactBytes   the bound of Differences, or of the polynomial, with d = 3: r² or xᵀz is an integer times Scale²
-//	polynomial   (q(d+4)+8)u, as the base has an error of (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
+//	polynomial   (q(d+4)+8)u with the degree q, as the base has an error of (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
 //	             at most √(k(x,x)·k(z,z))
 //
 // Kernels with values in [0, 1] never have an error above 1. A user-defined kernel is defined by its computed values:
@@ -31,14 +31,14 @@ func EntryError(k Kernel, arith Arithmetic, summary PointSummary) float64 {
 	if HasExactProducts(k, summary) {
 		d, arith = 3, Differences // the sum over the coordinates is exact: few roundings remain
 	}
-	if b, ok := k.(entryErrorBounder); ok && BuiltIn(k) {
-		return b.entryError(d, arith, summary)
+	if bounder, ok := k.(entryErrorBounder); ok && BuiltIn(k) {
+		return bounder.entryError(d, arith, summary)
 	}
 	r, ok := k.(Radial)
 	if !ok {
 		return 0
 	}
-	// k(x, x), the trivial bound, and the bound with Differences
+	// atOrigin is k(x, x), maxError the trivial bound, and rounding the bound with Differences.
 	atOrigin, maxError, rounding := 1.0, 1.0, (d+16)*unitRoundoff
 	if !BuiltIn(k) {
 		atOrigin, maxError, rounding = atZero(r), 2, 0
@@ -85,9 +85,9 @@ func ProbeRows(norms []float64, parts, outlierCount int, g rng.Stream) (idx []in
 		}
 		return idx, n
 	}
-	for k := range parts {
-		lo, hi := int(int64(k)*int64(n)/int64(parts)), int(int64(k+1)*int64(n)/int64(parts))
-		idx = append(idx, lo+g.IntN(uint64(k), hi-lo))
+	for part := range parts {
+		lo, hi := int(int64(part)*int64(n)/int64(parts)), int(int64(part+1)*int64(n)/int64(parts))
+		idx = append(idx, lo+g.IntN(uint64(part), hi-lo))
 	}
 
 	// The largest norm comes first, and of equal norms the smaller index.

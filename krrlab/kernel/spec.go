@@ -126,8 +126,8 @@ func (s Spec) Short() string {
 	return k.String()
 }
 
-// roundParameters returns a copy of k whose parameters that are numbers of floating point have four significant digits.
-// It returns k itself if k is not a struct, or a pointer to one.
+// roundParameters returns a copy of k whose floating-point parameters are rounded to four significant digits. It
+// returns k itself if k is not a struct, or a pointer to one.
 func roundParameters(k Kernel) Kernel {
 	original := reflect.Indirect(reflect.ValueOf(k))
 	rounded := reflect.New(original.Type())

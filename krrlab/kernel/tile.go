@@ -23,18 +23,18 @@ func (a Arithmetic) String() string {
 	return enum.Name([]string{"float32", "float64", "float64 differences"}, a)
 }
 
-// Workspace is the scratch memory of one worker. The zero value is ready to use. It grows on demand and makes no
+// Workspace is the scratch memory of one goroutine. The zero value is ready to use. It grows on demand and makes no
 // further allocations for tiles of the same size. Goroutines that run at the same time must not share a Workspace.
 type Workspace struct {
-	pairs             points.Workspace
-	products          []float64 // inner products of a float32 tile that are formed in float64
-	zeroNorms         []float64 // zeros: the norms that arguments64 returns with squared distances
-	integerNormBuffer []float64 // squared norms of bytes as integers
-	row               []float64 // one row of squared distances, for a float32 tile
-	intProducts       []int32   // inner products of bytes, for a DistanceTable
-	intNorms          []int32   // squared norms of bytes, for a DistanceTable
-	x, z              []float64 // dense rows for kernels that are evaluated pair by pair
-	columns           []int     // column numbers of a tile of a Precomputed
+	pairs             points.Workspace // scratch memory for inner products and distances
+	products          []float64        // inner products of a float32 tile that are formed in float64
+	zeroNorms         []float64        // zeros: the norms that arguments64 returns with squared distances
+	integerNormBuffer []float64        // squared norms of bytes as integers
+	row               []float64        // one row of squared distances, for a float32 tile
+	intProducts       []int32          // inner products of bytes, for a DistanceTable
+	intNorms          []int32          // squared norms of bytes, for a DistanceTable
+	x, z              []float64        // dense rows for kernels that are evaluated pair by pair
+	columns           []int            // column numbers of a tile of a Precomputed
 }
 
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64. The inner products or distances are formed
@@ -53,56 +53,56 @@ func applyFactors[T realNumber](dst []T, ld int, x, z points.Panel, round func(v
 		return
 	}
 	for a := range x.Len() {
-		f := 1.0
+		xFactor := 1.0
 		if x.Factors != nil {
-			f = x.Factors[a]
+			xFactor = x.Factors[a]
 		}
 		row := dst[a*ld : a*ld+z.Len()]
 		for b, v := range row {
-			g := f
+			factor := xFactor
 			if z.Factors != nil {
-				g *= z.Factors[b]
+				factor *= z.Factors[b]
 			}
-			row[b] = round(float64(v) * g)
+			row[b] = round(float64(v) * factor)
 		}
 	}
 }
 
 // tile64 is Tile64 without factors.
 func tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
-	if p, ok := k.(*Precomputed); ok {
-		p.tile(x.X, z.X, w, func(a int, row []float64) { copy(dst[a*ld:], row) })
+	if precomputed, ok := k.(*Precomputed); ok {
+		precomputed.tile(x.X, z.X, w, func(a int, row []float64) { copy(dst[a*ld:], row) })
 		return
 	}
 	if IsPairwise(k) {
 		w.evaluatePairs(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
 	}
-	p, nz := k.(profile), z.Len()
+	profiled, nz := k.(profile), z.Len()
 	tile, step := dst, ld
 	if !BuiltIn(k) && ld != nz { // a user-defined Profile is called once, with all entries in one slice
 		tile, step = buffer.Grow(&w.products, x.Len()*nz), nz
 	}
 
 	_, radial := k.(Radial)
-	xx, zz := w.arguments64(tile, step, k, x, z, arith)
-	for a, v := range xx {
+	xNorms, zNorms := w.arguments64(tile, step, k, x, z, arith)
+	for a, xNorm := range xNorms {
 		row := tile[a*step : a*step+nz]
 		if radial {
-			simd.SquaredDistances(row, row, zz, v)
+			simd.SquaredDistances(row, row, zNorms, xNorm)
 		}
 		if BuiltIn(k) {
-			p.Profile(row, row)
+			profiled.Profile(row, row)
 		}
 	}
 	if BuiltIn(k) {
 		return
 	}
 
-	tile = tile[:len(xx)*nz]
-	p.Profile(tile, tile)
+	tile = tile[:len(xNorms)*nz]
+	profiled.Profile(tile, tile)
 	if step != ld {
-		for a := range xx {
+		for a := range xNorms {
 			copy(dst[a*ld:a*ld+nz], tile[a*nz:])
 		}
 	}
@@ -129,8 +129,8 @@ func roundNormal32(v float64) float32 {
 // tile32 is Tile32 without factors.
 func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
-	if p, ok := k.(*Precomputed); ok {
-		p.tile(x.X, z.X, w, func(a int, row []float64) { simd.RoundToFloat32(dst[a*ld:a*ld+nz], row) })
+	if precomputed, ok := k.(*Precomputed); ok {
+		precomputed.tile(x.X, z.X, w, func(a int, row []float64) { simd.RoundToFloat32(dst[a*ld:a*ld+nz], row) })
 		return
 	}
 	if IsPairwise(k) {
@@ -138,14 +138,14 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		return
 	}
 
-	p := k.(profile)
+	profiled := k.(profile)
 	unit, exact := exactUnit(k, x.X, z.X)
 	exp, tileProfile := exponentialOf(k), profiledByTile(k)
-	if exp != nil && exact { // a Gaussian of bytes: from the integer inner products, formed in the memory of dst
+	if exp != nil && exact { // a Gaussian of bytes needs only the integer inner products, formed in the memory of dst
 		if inner := points.Int32View(dst); points.IntegerInner32(inner, ld, x.X, z.X, &w.pairs) {
-			xx, zz := w.integerNorms(x, z, unit)
-			for a, v := range xx {
-				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, exp.exponent(unit), flush32)
+			xNorms, zNorms := w.integerNorms(x, z, unit)
+			for a, xNorm := range xNorms {
+				simd.GaussianRow(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zNorms, xNorm, exp.exponent(unit), flush32)
 			}
 			return
 		}
@@ -165,21 +165,22 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		}
 		for a := range nx {
 			row := dst[a*ld : a*ld+nz]
-			applyRow32(p, exp, tileProfile, row, row, x.Norms[a], z.Norms, args[a*step:a*step+nz])
+			applyRow32(profiled, exp, tileProfile, row, row, x.Norms[a], z.Norms, args[a*step:a*step+nz])
 		}
 	} else {
 		inner := buffer.Grow(&w.products, nx*nz)
 		if tileProfile {
 			args, step = inner, nz
 		}
-		xx, zz := w.arguments64(inner, nz, k, x, z, arith)
-		for a, v := range xx {
-			applyRow32(p, exp, tileProfile, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, args[a*step:a*step+nz])
+		xNorms, zNorms := w.arguments64(inner, nz, k, x, z, arith)
+		for a, xNorm := range xNorms {
+			row := inner[a*nz : (a+1)*nz]
+			applyRow32(profiled, exp, tileProfile, dst[a*ld:a*ld+nz], row, xNorm, zNorms, args[a*step:a*step+nz])
 		}
 	}
 
 	if tileProfile {
-		p.Profile(args, args)
+		profiled.Profile(args, args)
 		for a := range nx {
 			simd.RoundToFloat32(dst[a*ld:a*ld+nz], args[a*nz:(a+1)*nz])
 		}
@@ -189,15 +190,15 @@ func tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 // profiledByTile reports whether k is a user-defined kernel whose Profile is called once for all entries of a tile,
 // because a call may cost as much as thousands of entries.
 func profiledByTile(k Kernel) bool {
-	_, row := k.(profile32)
-	return !row && !BuiltIn(k)
+	_, byRow := k.(profile32)
+	return !byRow && !BuiltIn(k)
 }
 
-// arguments64 sets dst[a*ld+b] to ‖x_a−z_b‖₁ if that is the argument of k, and otherwise to x_aᵀz_b. xx and zz are the
-// squared norms with which the caller computes r² = ‖x‖²+‖z‖²−2xᵀz for a kernel of r². If arguments64 computes r²
-// itself, it sets dst to −r²/2 and returns norms of 0, so that the caller obtains r² with the same bits.
+// arguments64 sets dst[a*ld+b] to ‖x_a−z_b‖₁ if that is the argument of k, and otherwise to x_aᵀz_b. xNorms and zNorms
+// are the squared norms with which the caller computes r² = ‖x‖²+‖z‖²−2xᵀz for a kernel of r². If arguments64 computes
+// r² itself, it sets dst to −r²/2 and returns norms of 0, so that the caller obtains r² with the same bits.
 func (w *Workspace) arguments64(dst []float64, ld int, k Kernel, x, z points.Panel,
-	arith Arithmetic) (xx, zz []float64) {
+	arith Arithmetic) (xNorms, zNorms []float64) {
 	l1 := ArgumentOf(k) == L1Distance
 	unit, exact := exactUnit(k, x.X, z.X)
 	switch {
@@ -241,7 +242,7 @@ func usesInnerProducts(k Kernel) bool {
 }
 
 // integerNorms returns the squared norms as integers in the given unit.
-func (w *Workspace) integerNorms(x, z points.Panel, unit float64) (xx, zz []float64) {
+func (w *Workspace) integerNorms(x, z points.Panel, unit float64) (xNorms, zNorms []float64) {
 	nx := x.Len()
 	norms := buffer.Grow(&w.integerNormBuffer, nx+z.Len())
 	points.IntegerNorms(norms[:nx], x.Norms, unit)
@@ -250,23 +251,24 @@ func (w *Workspace) integerNorms(x, z points.Panel, unit float64) (xx, zz []floa
 }
 
 // scaleIntegers converts the integer inner products in dst into the results of arguments64.
-func (w *Workspace) scaleIntegers(dst []float64, ld int, k Kernel, x, z points.Panel, unit float64) (xx, zz []float64) {
-	xx, zz = w.integerNorms(x, z, unit)
+func (w *Workspace) scaleIntegers(dst []float64, ld int, k Kernel, x, z points.Panel,
+	unit float64) (xNorms, zNorms []float64) {
+	xNorms, zNorms = w.integerNorms(x, z, unit)
 	radial := ArgumentOf(k) == SquaredDistance
-	for a, v := range xx {
-		row := dst[a*ld : a*ld+len(zz)]
-		for b, p := range row {
+	for a, xNorm := range xNorms {
+		row := dst[a*ld : a*ld+len(zNorms)]
+		for b, v := range row {
 			if radial {
-				p = -0.5 * (v + zz[b] - 2*p) // −r²/2, a multiple of ½
+				v = -0.5 * (xNorm + zNorms[b] - 2*v) // −r²/2, a multiple of ½
 			}
-			row[b] = p * unit
+			row[b] = v * unit
 		}
 	}
 	if !radial {
 		return x.Norms, z.Norms
 	}
-	clear(w.integerNormBuffer) // xx and zz: dst has −r²/2
-	return xx, zz
+	clear(w.integerNormBuffer) // xNorms and zNorms: dst has −r²/2
+	return xNorms, zNorms
 }
 
 // maxPairEntries bounds the number of entries of the dense rows that evaluatePairs converts at once.
@@ -294,8 +296,8 @@ func (w *Workspace) evaluatePairs(k Kernel, x, z points.Points, set func(a, b in
 				points.RowsTo(z.Slice(b0, b0+nb), buffer.Grow(&w.z, nb*d), d)
 				values := buffer.Grow(&w.products, na*nb)
 				t.EvalTile(values, w.x, w.z, na, nb)
-				for p, v := range values {
-					set(a0+p/nb, b0+p%nb, v)
+				for i, v := range values {
+					set(a0+i/nb, b0+i%nb, v)
 				}
 			}
 		}
@@ -309,18 +311,19 @@ func (w *Workspace) evaluatePairs(k Kernel, x, z points.Points, set func(a, b in
 		for a := range nx {
 			x.RowTo(xRow, a)
 			for b := b0; b < b1; b++ {
-				p := (b - b0) * d
-				set(a, b, k.Eval(xRow, zRows[p:p+d:p+d]))
+				start := (b - b0) * d
+				set(a, b, k.Eval(xRow, zRows[start:start+d:start+d]))
 			}
 		}
 	}
 }
 
-// An argument of the exponential below flush32 or flush64 gives 0: e^flush32 = 2^-100 and e^flush64 = 2^-200.
+// An argument of the exponential below flush32 or flush64 gives 0: e^flush32 = 2^-100 and e^flush64 = 2^-200. Products
+// with K therefore meet no subnormal numbers, which are slow.
 const (
-	flush32     = -100 * math.Ln2
-	flush64     = -200 * math.Ln2
-	underflow32 = -1000 // an argument whose exponential is 0 in float32
+	flush32     = -100 * math.Ln2 // for tiles in float32
+	flush64     = -200 * math.Ln2 // for tiles in float64
+	underflow32 = -1000           // an argument whose exponential is 0 in float32
 )
 
 // exponential is a kernel exp(a·r²), for which there are special loops in float32. exponent returns a for squared
@@ -341,31 +344,31 @@ func exponentialOf(k Kernel) exponential {
 // realNumber is the type of an entry of a tile.
 type realNumber interface{ float32 | float64 }
 
-// applyRow32 sets dst to the kernel values for a row of a tile: of the arguments of k, or of inner products with a
-// point of squared norm xx if k is a Radial; zz are the squared norms of the columns. dst and row may share memory. u
-// is scratch memory of the length of dst. If tileProfile is set, applyRow32 only stores the arguments in u and does not
-// set dst. e is exponentialOf(k), and tileProfile is profiledByTile(k).
-func applyRow32[T realNumber](k profile, e exponential, tileProfile bool, dst []float32, row []T, xx float64,
-	zz, u []float64) {
-	_, radial := k.(Radial)
-	if e != nil {
-		simd.GaussianRow(dst, row, zz, xx, e.exponent(1), flush32)
+// applyRow32 sets dst to the kernel values for a row of a tile: of the arguments of p, or of inner products with a
+// point of squared norm xNorm if p is a Radial; zNorms are the squared norms of the columns. dst and row may share
+// memory. args is scratch memory of the length of dst. If tileProfile is set, applyRow32 only stores the arguments in
+// args and does not set dst. exp is exponentialOf(p), and tileProfile is profiledByTile(p).
+func applyRow32[T realNumber](p profile, exp exponential, tileProfile bool, dst []float32, row []T, xNorm float64,
+	zNorms, args []float64) {
+	_, radial := p.(Radial)
+	if exp != nil {
+		simd.GaussianRow(dst, row, zNorms, xNorm, exp.exponent(1), flush32)
 		return
 	}
 	if radial {
-		simd.SquaredDistances(u, row, zz, xx)
+		simd.SquaredDistances(args, row, zNorms, xNorm)
 	} else {
 		for b, v := range row {
-			u[b] = float64(v)
+			args[b] = float64(v)
 		}
 	}
-	if k, ok := k.(profile32); ok {
-		k.Profile32(dst, u)
+	if fast, ok := p.(profile32); ok {
+		fast.Profile32(dst, args)
 		return
 	}
 	if !tileProfile {
-		k.Profile(u, u)
-		simd.RoundToFloat32(dst, u)
+		p.Profile(args, args)
+		simd.RoundToFloat32(dst, args)
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 // points (W. G. Cochran, Sampling Techniques, 3rd ed., section 9A.10).
 func DrawWeighted(x *points.Weighted, count int, g rng.Stream) (drawn []int, probabilities []float64) {
 	n, total := len(x.Factors), 0.0
-	for _, f := range x.Factors {
-		total += f * f
+	for _, factor := range x.Factors { // factor² is the weight
+		total += factor * factor
 	}
 	probability := func(i int) float64 {
-		f := x.Factors[i]
-		return min(1, float64(count)*(1/float64(n)+f*f/total)/2)
+		factor := x.Factors[i]
+		return min(1, float64(count)*(1/float64(n)+factor*factor/total)/2)
 	}
 	position := g.Sub("start").Float64(0)
 	for _, i := range g.Perm(n) {

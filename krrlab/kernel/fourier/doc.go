@@ -10,7 +10,8 @@
 //
 //	exp(−x²/2σ²) = Σ_{|j| ≤ m} w_j exp(2πi j x/P) + e(x),   w_j = √(2π) (σ/P) exp(−2π²σ²j²/P²),
 //
-// by Poisson's summation formula, with |e| ≤ δ = images + tail,
+// by Poisson's summation formula, where |e| is at most δ, the sum of bounds for the periodic images and for the tail of
+// the series,
 //
 //	images = 2 exp(−R²/2σ²)/(1 − exp(−RP/σ²)),   tail = 2 w_m exp(−s(2m+1))/(1 − exp(−s(2m+1))),   s = 2π²σ²/P².
 //
@@ -20,20 +21,21 @@
 // covers the truncation, not the rounding of float64, which is about 10⁻¹⁶ times the highest frequency for an entry.
 //
 // A kernel whose spectral density S is known (Density), such as Matérn 5/2, has the weights S(‖ξ‖)·Π_a(1/P_a) at the
-// frequencies ξ_a = j_a/P_a. Its images are bounded by an exponential, its tail by integrals. The tail of a Matérn
-// kernel decays like a power, so that its series is accurate to some 10⁻⁸ only; those of Matérn 3/2 and of the
+// frequencies ξ_a = j_a/P_a. The images are bounded by an exponential, the tail by integrals. The tail of a Matérn
+// kernel decays like a power, so that its series is accurate to some 10⁻⁸ only; the tails of Matérn 3/2 and of the
 // Laplacian decay too slowly for a series at all.
 //
 // # The solve
 //
 // In the real basis of cosines and sines K̃ = ΦΦᵀ with Φ n×M, M = Π_a(2m_a+1), and
 //
-//	(ΦᵀΦ + λI)β = ΦᵀY,   C = (Y − Φβ)/λ,   f(x) = φ(x)ᵀβ.
+//	(ΦᵀΦ + λI)β = ΦᵀY,   C = (Y − Φβ)/λ,   f(x) = φ(x)ᵀβ,
 //
-// The entries of ΦᵀΦ are sums of products of cosines and sines, and by the product-to-sum identities they are
-// combinations of the moments Σ_i Π_a t_a(q_a θ_ia), q_a ≤ 2m_a. Up to Options.DirectModes modes ΦᵀΦ + λI is factored;
-// for more, conjugate gradients apply it by a quadrature rule with 4m_a+2 nodes along each axis, whose sums are matrix
-// products of the factors of each axis. The preconditioner is exact on some thousands of modes of largest weight.
+// where φ(x)ᵀ is the row of Φ for a point x. The entries of ΦᵀΦ are sums of products of cosines and sines, and by the
+// product-to-sum identities they are combinations of the moments Σ_i Π_a t_a(q_a θ_ia), q_a ≤ 2m_a, where t_a is cos or
+// sin and θ_ia the angle of coordinate a of point i. Up to Options.DirectModes modes ΦᵀΦ + λI is factored; for more,
+// conjugate gradients apply it by a quadrature rule with 4m_a+2 nodes along each axis, whose sums are matrix products
+// of the factors of each axis. The preconditioner is exact on some thousands of modes of largest weight.
 //
 // # A pass over the points
 //

@@ -52,7 +52,7 @@ func newExpansion(a axis, topFrequency int, angle float64) expansion {
 }
 
 // truncation bounds the error of an expansion with the given number of terms, 2 Σ_{j≥terms} (z/2)^j/j! for z = qr, by a
-// geometric series. It returns +Inf if that does not converge.
+// geometric series. It returns +Inf if the geometric series does not converge.
 func truncation(z float64, terms int) float64 {
 	ratio := z / 2 / float64(terms+1)
 	if ratio >= 1 {
@@ -83,8 +83,9 @@ func (e *expansion) setBessel() {
 	}
 }
 
-// locate returns the cell of a coordinate and its place from −1 to 1 in the cell. It panics outside the box.
-func (e *expansion) locate(x float64) (cell int, place float64) {
+// locate returns the cell of a coordinate x and the position of x in this cell, from −1 to 1. It panics outside the
+// box.
+func (e *expansion) locate(x float64) (cell int, position float64) {
 	offset := x - e.low
 	if tolerance := boxTolerance * e.side; !(offset >= -tolerance && offset <= e.side+tolerance) {
 		panic("fourier: a point outside the box of the series")
@@ -92,9 +93,9 @@ func (e *expansion) locate(x float64) (cell int, place float64) {
 	if e.side == 0 {
 		return 0, 0
 	}
-	u := offset / e.side * float64(e.cells)
-	cell = min(max(int(u), 0), e.cells-1)
-	return cell, 2*(u-float64(cell)) - 1
+	cellCoordinate := offset / e.side * float64(e.cells)
+	cell = min(max(int(cellCoordinate), 0), e.cells-1)
+	return cell, 2*(cellCoordinate-float64(cell)) - 1
 }
 
 // chebyshev sets row to T_j(x), j = 0, 1, ….
@@ -106,9 +107,9 @@ func chebyshev(row []float64, x float64) {
 	}
 }
 
-// coefficients returns the coefficients of cos 0, sin 0, cos θ, sin θ, cos 2θ, … in the polynomials of a cell, as a
-// terms×width matrix with one column for each function. The matrix is in the memory of scratch, which grows if
-// necessary.
+// coefficients returns the coefficients of the functions cos 0, sin 0, cos θ, sin θ, cos 2θ, … in the polynomials of a
+// cell, as a terms×width matrix with one column for each function. The matrix is in the memory of scratch, which grows
+// if necessary.
 func (e *expansion) coefficients(cell int, scratch *[]float64) blas64.General {
 	phaseCount := functionCount(e.topFrequency)
 	if need := phaseCount + e.terms*e.width; len(*scratch) < need {

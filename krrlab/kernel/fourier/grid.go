@@ -26,30 +26,31 @@ const denseNodes = 1024
 // suffice.
 type grid struct {
 	series    *Series
-	weights   []float64 // μ
-	axes      [MaxDim]gridAxis
-	modes     tensor       // scratch memory of multiply
-	transform [2][]float64 // scratch memory of evaluate and sum
+	weights   []float64        // μ
+	axes      [MaxDim]gridAxis // transforms between modes and nodes
+	modes     tensor           // scratch memory of multiply
+	transform [2][]float64     // scratch memory of evaluate and sum
 }
 
-// newGrid computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where t_q are the products of cosines and
-// sines of the moments at the nodes, k is the number of axes along which t_q is not constant, and N the number of
-// nodes.
-func newGrid(ctx context.Context, b *NormalMatrix) (*grid, error) {
-	s := b.series
+// newGrid returns the grid for a matrix. It computes the weights from the moments: μ = Σ_q 2^k moment_q t_q/N, where
+// t_q are the products of cosines and sines of the moments at the nodes, k is the number of axes along which t_q is not
+// constant, and N the number of nodes.
+func newGrid(ctx context.Context, normal *NormalMatrix) (*grid, error) {
+	s := normal.series
 	g, moments := &grid{series: s, modes: s.newTensor(1)}, s.newTensor(2)
 	var momentAxes [MaxDim]gridAxis
-	scaled := slices.Clone(b.moments)
+	scaled := slices.Clone(normal.moments)
 	total := 1
-	for place, width := range moments.widths {
+	for axisIndex, width := range moments.widths {
 		nodes := gridNodes(width)
 		total *= nodes
-		momentAxes[place], g.axes[place] = newGridAxis(nodes, width), newGridAxis(nodes, g.modes.widths[place])
+		momentAxes[axisIndex] = newGridAxis(nodes, width)
+		g.axes[axisIndex] = newGridAxis(nodes, g.modes.widths[axisIndex])
 	}
 	for k := range scaled {
-		index := k // of the moment along the axes up to place
-		for place := MaxDim - 1; place >= 0; place-- {
-			width := moments.widths[place]
+		index := k // of the moment along the axes up to axisIndex
+		for axisIndex := MaxDim - 1; axisIndex >= 0; axisIndex-- {
+			width := moments.widths[axisIndex]
 			if index%width > 1 { // not cos 0 or sin 0
 				scaled[k] *= 2
 			}
@@ -57,8 +58,8 @@ func newGrid(ctx context.Context, b *NormalMatrix) (*grid, error) {
 		}
 		scaled[k] /= float64(total)
 	}
-	for k := range g.transform {
-		g.transform[k] = make([]float64, total)
+	for i := range g.transform {
+		g.transform[i] = make([]float64, total)
 	}
 	values, err := g.evaluate(ctx, &momentAxes, scaled)
 	g.weights = slices.Clone(values)
@@ -111,15 +112,15 @@ func (g *grid) multiply(ctx context.Context, dst, v []float64, lambda float64) e
 // evaluate returns Σ_k c_k t_k at the nodes, where c are the coefficients of a tensor and t_k its products of cosines
 // and sines. The result is scratch memory of g.
 func (g *grid) evaluate(ctx context.Context, axes *[MaxDim]gridAxis, coefficients []float64) ([]float64, error) {
-	data, buffer := coefficients, 0
-	for place := MaxDim - 1; place >= 0; place-- { // each transform makes the last axis the first
-		a := &axes[place]
-		lines := len(data) / a.width
-		out := g.transform[buffer][:a.nodes*lines]
-		if err := a.evaluate(ctx, matrix(a.nodes, lines, out), matrix(lines, a.width, data)); err != nil {
+	data, target := coefficients, 0
+	for axisIndex := MaxDim - 1; axisIndex >= 0; axisIndex-- { // each transform makes the last axis the first
+		a := &axes[axisIndex]
+		lineCount := len(data) / a.width
+		out := g.transform[target][:a.nodes*lineCount]
+		if err := a.evaluate(ctx, matrix(a.nodes, lineCount, out), matrix(lineCount, a.width, data)); err != nil {
 			return nil, err
 		}
-		data, buffer = out, 1-buffer
+		data, target = out, 1-target
 	}
 	return data, nil
 }
@@ -127,15 +128,15 @@ func (g *grid) evaluate(ctx context.Context, axes *[MaxDim]gridAxis, coefficient
 // sum returns the tensor of the sums over the nodes of values times t_k, the transpose of evaluate. values must be the
 // memory that evaluate returned. The result is scratch memory of g.
 func (g *grid) sum(ctx context.Context, values []float64) ([]float64, error) {
-	data, buffer := values, 1   // evaluate has three transforms, so its result is in transform[0]
-	for place := range g.axes { // each transform makes the first axis the last
-		a := &g.axes[place]
-		lines := len(data) / a.nodes
-		out := g.transform[buffer][:a.width*lines]
-		if err := a.sum(ctx, matrix(lines, a.width, out), matrix(a.nodes, lines, data)); err != nil {
+	data, target := values, 1       // evaluate has three transforms, so its result is in transform[0]
+	for axisIndex := range g.axes { // each transform makes the first axis the last
+		a := &g.axes[axisIndex]
+		lineCount := len(data) / a.nodes
+		out := g.transform[target][:a.width*lineCount]
+		if err := a.sum(ctx, matrix(lineCount, a.width, out), matrix(a.nodes, lineCount, data)); err != nil {
 			return nil, err
 		}
-		data, buffer = out, 1-buffer
+		data, target = out, 1-target
 	}
 	return data, nil
 }
@@ -143,13 +144,13 @@ func (g *grid) sum(ctx context.Context, values []float64) ([]float64, error) {
 // gridAxis is the transform along an axis between the coefficients of cos 0, sin 0, cos θ, sin θ, … and the values at
 // the nodes.
 type gridAxis struct {
-	nodes, width int
+	nodes, width int            // numbers of nodes, and of cosines and sines
 	dense        blas64.General // nodes×width; empty for a fast Fourier transform
-	lines        []line         // for a fast Fourier transform: one for each thread
+	scratch      []fftScratch   // for a fast Fourier transform: one for each thread; nil for a matrix product
 }
 
-// line is the scratch memory of a fast Fourier transform.
-type line struct {
+// fftScratch is the plan and the scratch memory of a fast Fourier transform along one line of a tensor.
+type fftScratch struct {
 	plan         *fourier.FFT
 	values       []float64
 	coefficients []complex128
@@ -160,12 +161,12 @@ func newGridAxis(nodes, width int) gridAxis {
 	g := gridAxis{nodes: nodes, width: width}
 	if nodes > denseNodes {
 		for range accel.Threads() {
-			g.lines = append(g.lines, line{fourier.NewFFT(nodes), make([]float64, nodes),
+			g.scratch = append(g.scratch, fftScratch{fourier.NewFFT(nodes), make([]float64, nodes),
 				make([]complex128, nodes/2+1)})
 		}
 		return g
 	}
-	g.dense = general(nodes, width)
+	g.dense = zeroMatrix(nodes, width)
 	for k := range g.dense.Data {
 		node, function := k/width, k%width
 		sin, cos := math.Sincos(2 * math.Pi * float64(node*(function/2)%nodes) / float64(nodes))
@@ -174,40 +175,40 @@ func newGridAxis(nodes, width int) gridAxis {
 	return g
 }
 
-// evaluate sets dst, nodes×r, to the values for r rows of coefficients src.
+// evaluate sets dst, nodes×lines, to the values at the nodes for the coefficients in the rows of src, lines×width.
 func (g *gridAxis) evaluate(ctx context.Context, dst, src blas64.General) error {
-	if g.lines == nil {
+	if g.scratch == nil {
 		multiply(blas.NoTrans, blas.Trans, g.dense, src, 0, dst)
 		return ctx.Err()
 	}
-	return accel.ForEach(ctx, src.Rows, func(worker, r int) {
-		l, row := g.lines[worker], src.Data[r*g.width:(r+1)*g.width]
-		clear(l.coefficients)
+	return accel.ForEach(ctx, src.Rows, func(worker, line int) {
+		scratch, row := g.scratch[worker], src.Data[line*g.width:(line+1)*g.width]
+		clear(scratch.coefficients)
 		for q := range g.width / 2 { // a cos qθ + b sin qθ has the coefficients (a∓ib)/2 of e^{±iqθ}
-			l.coefficients[q] = complex(row[2*q]/2, -row[2*q+1]/2)
+			scratch.coefficients[q] = complex(row[2*q]/2, -row[2*q+1]/2)
 		}
-		l.coefficients[0] = complex(row[0], 0)
-		l.plan.Sequence(l.values, l.coefficients)
-		for i, v := range l.values {
-			dst.Data[i*dst.Stride+r] = v
+		scratch.coefficients[0] = complex(row[0], 0)
+		scratch.plan.Sequence(scratch.values, scratch.coefficients)
+		for i, v := range scratch.values {
+			dst.Data[i*dst.Stride+line] = v
 		}
 	})
 }
 
-// sum sets dst, r×width, to the sums over the nodes for r columns of values src.
+// sum sets dst, lines×width, to the sums over the nodes for the values in the columns of src, nodes×lines.
 func (g *gridAxis) sum(ctx context.Context, dst, src blas64.General) error {
-	if g.lines == nil {
+	if g.scratch == nil {
 		multiply(blas.Trans, blas.NoTrans, src, g.dense, 0, dst)
 		return ctx.Err()
 	}
-	return accel.ForEach(ctx, dst.Rows, func(worker, r int) {
-		l, row := g.lines[worker], dst.Data[r*g.width:(r+1)*g.width]
-		for i := range l.values {
-			l.values[i] = src.Data[i*src.Stride+r]
+	return accel.ForEach(ctx, dst.Rows, func(worker, line int) {
+		scratch, row := g.scratch[worker], dst.Data[line*g.width:(line+1)*g.width]
+		for i := range scratch.values {
+			scratch.values[i] = src.Data[i*src.Stride+line]
 		}
-		l.plan.Coefficients(l.coefficients, l.values)
+		scratch.plan.Coefficients(scratch.coefficients, scratch.values)
 		for q := range g.width / 2 {
-			row[2*q], row[2*q+1] = real(l.coefficients[q]), -imag(l.coefficients[q])
+			row[2*q], row[2*q+1] = real(scratch.coefficients[q]), -imag(scratch.coefficients[q])
 		}
 	})
 }

@@ -17,21 +17,21 @@ const maxIterations = 5000
 // weight, which come first, and is diagonal on the others.
 type weightPreconditioner struct {
 	factor   *mat.Dense // Cholesky factor of the block of the first modes
-	diagonal []float64  // of P, for points spread evenly over the periods
+	diagonal []float64  // diagonal of P, for points spread evenly over the periods
 }
 
-// newWeightPreconditioner returns the preconditioner of b + λI. It returns an error if the block is not positive
+// newWeightPreconditioner returns the preconditioner of normal + λI. It returns an error if the block is not positive
 // definite in float64.
-func newWeightPreconditioner(ctx context.Context, b *NormalMatrix, lambda float64) (*weightPreconditioner, error) {
-	s := b.series
-	count := s.exactModes(b.n, lambda) // the modes are in order of their weights
+func newWeightPreconditioner(ctx context.Context, normal *NormalMatrix, lambda float64) (*weightPreconditioner, error) {
+	s := normal.series
+	count := s.exactModes(normal.n, lambda) // the modes are in order of their weights
 	p := &weightPreconditioner{diagonal: make([]float64, len(s.modes))}
-	block := &NormalMatrix{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: b.moments}
+	block := &NormalMatrix{series: &Series{axes: s.axes, modes: s.modes[:count]}, moments: normal.moments}
 	var err error
-	if p.factor, err = block.lower(ctx, lambda); err != nil {
+	if p.factor, err = block.cholesky(ctx, lambda); err != nil {
 		return nil, err
 	}
-	total := b.moments[0] // Σ w_i: the moment of frequency 0
+	total := normal.moments[0] // Σ w_i: the moment of frequency 0
 	for k := range p.diagonal {
 		p.diagonal[k] = total*s.modes[k].weight/math.Pow(2, float64(s.modes[k].oscillatingAxes(s))) + lambda
 	}
@@ -60,29 +60,30 @@ func (p *weightPreconditioner) solve(dst, r []float64) {
 	blas64.Trsv(blas.Trans, triangle(p.factor), block)
 }
 
-// iterate replaces the right-hand sides b by the solutions of (ΦᵀΦ + λI)β = b, by preconditioned conjugate gradients,
-// one column after the other. A column ends at a relative residual of tol, or without an error after maxIterations.
-// iterations is the largest number over the columns.
+// iterate replaces the right-hand sides b by the solutions of (ΦᵀΦ + λI)β = b, by preconditioned conjugate gradients
+// (Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 9.1), one column after the other. A column
+// ends at a relative residual of tol, or without an error after maxIterations. iterations is the largest number over
+// the columns.
 func (f *Factor) iterate(ctx context.Context, b *mat.Dense, tol float64) (iterations int, err error) {
 	size, columns := b.Dims()
 	for j := range columns {
 		beta, residual := make([]float64, size), mat.Col(nil, j, b)
-		z, direction, image := make([]float64, size), make([]float64, size), make([]float64, size)
+		z, direction, product := make([]float64, size), make([]float64, size), make([]float64, size)
 		initialNorm := floats.Norm(residual, 2)
 		f.precond.solve(z, residual)
 		copy(direction, z)
 		rho := floats.Dot(residual, z)
 		count := 0
 		for ; count < maxIterations && floats.Norm(residual, 2) > tol*initialNorm; count++ {
-			if err := f.normalGrid.multiply(ctx, image, direction, f.lambda); err != nil {
+			if err := f.normalGrid.multiply(ctx, product, direction, f.lambda); err != nil {
 				return count, err
 			}
-			alpha := rho / floats.Dot(direction, image)
+			alpha := rho / floats.Dot(direction, product)
 			if !(alpha > 0) {
-				return count, notDefinite(f.lambda)
+				return count, errNotDefinite(f.lambda)
 			}
 			floats.AddScaled(beta, alpha, direction)
-			floats.AddScaled(residual, -alpha, image)
+			floats.AddScaled(residual, -alpha, product)
 			f.precond.solve(z, residual)
 			previous := rho
 			rho = floats.Dot(residual, z)

@@ -20,15 +20,15 @@ const leverageParts = 4
 // LeverageBytes returns the memory, in bytes, that each call of Leverages takes for n points and t columns of β.
 func LeverageBytes(n, t int) int64 { return 8 * int64(n) * int64(t+1) }
 
-// Leverages calls visit, for one point x_i after the other, with row i of Φβ and h(x_i) = φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in
-// one pass. λh(x) is the posterior variance, without noise, of a Gaussian process with the covariance K̃ = ΦΦᵀ and the
-// noise variance λ. If x_i is a point of the fit with weight w_i, W = diag(w), then w_i·h(x_i) is its leverage, 1 −
-// λ((W^½K̃W^½+λI)⁻¹)_ii.
+// Leverages calls visit, for one point x_i after the other, with values = row i of Φβ and h = h(x_i) =
+// φ(x_i)ᵀ(ΦᵀWΦ+λI)⁻¹φ(x_i), in one pass. λh(x) is the posterior variance, without noise, of a Gaussian process with the
+// covariance K̃ = ΦΦᵀ and the noise variance λ. If x_i is a point of the fit with weight w_i, W = diag(w), then
+// w_i·h(x_i) is its leverage, 1 − λ((W^½K̃W^½+λI)⁻¹)_ii.
 //
 // h is a trigonometric polynomial of twice the frequencies, so that a pass costs as much as the moments. With M modes,
 // the first call takes M³ multiply-adds and the memory of 3M² numbers. Each call takes LeverageBytes. If β is nil,
-// there are no values. visit must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or on several
-// ranks.
+// values is empty. The function visit must not keep values. Leverages returns an error if ΦᵀΦ+λI was not factored, or
+// on several ranks.
 func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense,
 	visit func(i int, values []float64, h float64)) error {
 	if f.series.options.Comm.Size() > 1 {
@@ -65,13 +65,13 @@ func (f *Factor) Leverages(ctx context.Context, x points.Points, beta *mat.Dense
 // The products of two modes are written as sums, as for the entries of ΦᵀΦ.
 func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 	s, size := f.series, len(f.series.modes)
-	r := mat.DenseCopyOf(f.lower).RawMatrix()
+	r := mat.DenseCopyOf(f.lower).RawMatrix() // L, which Dtrtri replaces by R = L⁻¹
 	for i := range size {
 		clear(r.Data[i*size+i+1 : (i+1)*size])
 	}
-	accel.Dtrtri(size, r.Data, size) // R = L⁻¹
+	accel.Dtrtri(size, r.Data, size)
 
-	// The lower triangle of the inverse RᵀR, on one thread for each strip of rows.
+	// Form the lower triangle of the inverse (ΦᵀΦ+λI)⁻¹ = RᵀR, with one thread for each strip of rows.
 	inverse := mat.NewDense(size, size, nil)
 	strips := (size + pieceRows - 1) / pieceRows
 	accel.Each(strips, func(_, k int) {
@@ -92,7 +92,7 @@ func (f *Factor) leverageTensor(ctx context.Context) ([]float64, error) {
 				}
 				terms, count := widths.terms(&s.modes[p], &s.modes[k], v)
 				for _, t := range terms[:count] {
-					tensor[t.place] += t.coefficient
+					tensor[t.index] += t.coefficient
 				}
 			}
 		}

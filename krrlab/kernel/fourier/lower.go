@@ -22,8 +22,8 @@ func matrix(rows, cols int, data []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
 }
 
-// general returns a matrix of zeros.
-func general(rows, cols int) blas64.General { return matrix(rows, cols, make([]float64, rows*cols)) }
+// zeroMatrix returns a rows×cols matrix of zeros.
+func zeroMatrix(rows, cols int) blas64.General { return matrix(rows, cols, make([]float64, rows*cols)) }
 
 // submatrix returns at most the given numbers of rows from row i on and of columns from column j on, without a copy.
 func submatrix(a blas64.General, i, rows, j, cols int) blas64.General {
@@ -47,19 +47,19 @@ func multiply(transposeA, transposeB blas.Transpose, a, b blas64.General, beta f
 	})
 }
 
-// triangle returns the lower triangle of L in the form that BLAS needs.
+// triangle returns the lower triangle of L as a BLAS argument, without a copy.
 func triangle(l *mat.Dense) blas64.Triangular {
-	r := l.RawMatrix()
-	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r.Rows, Stride: r.Stride, Data: r.Data}
+	raw := l.RawMatrix()
+	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: raw.Rows, Stride: raw.Stride, Data: raw.Data}
 }
 
 // solveLower replaces B by (LLᵀ)⁻¹B, on one thread for each pieceCols columns of B.
 func solveLower(l, b *mat.Dense) {
-	t, all := triangle(l), b.RawMatrix()
+	lower, all := triangle(l), b.RawMatrix()
 	accel.Each((all.Cols+pieceCols-1)/pieceCols, func(_, k int) {
 		columns := submatrix(all, 0, all.Rows, k*pieceCols, pieceCols)
-		blas64.Trsm(blas.Left, blas.NoTrans, 1, t, columns)
-		blas64.Trsm(blas.Left, blas.Trans, 1, t, columns)
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, lower, columns)
+		blas64.Trsm(blas.Left, blas.Trans, 1, lower, columns)
 	})
 }
 
@@ -76,17 +76,17 @@ func (f *Factor) Draw(count int, g rng.Stream) *mat.Dense {
 }
 
 // StatDim returns the statistical dimension s_λ(K̃) = tr K̃(K̃+λI)⁻¹ = M − λ‖L⁻¹‖_F², or NaN if ΦᵀΦ + λI was not
-// factored. On several ranks the others than the first, which have no factor, get NaN. StatDim copies and inverts L, in
+// factored. On several ranks only the first has a factor, and the others get NaN. StatDim copies and inverts L, in
 // about M³/3 operations.
 func (f *Factor) StatDim(ctx context.Context) (float64, error) {
 	if f.lower == nil {
 		return math.NaN(), nil
 	}
-	r := mat.DenseCopyOf(f.lower).RawMatrix()
-	accel.Dtrtri(r.Rows, r.Data, r.Stride)
-	sums := make([]float64, r.Rows)
-	err := accel.ForEach(ctx, r.Rows, func(_, i int) {
-		for _, v := range r.Data[i*r.Stride : i*r.Stride+i+1] {
+	inverse := mat.DenseCopyOf(f.lower).RawMatrix() // L, which Dtrtri replaces by L⁻¹
+	accel.Dtrtri(inverse.Rows, inverse.Data, inverse.Stride)
+	sums := make([]float64, inverse.Rows)
+	err := accel.ForEach(ctx, inverse.Rows, func(_, i int) {
+		for _, v := range inverse.Data[i*inverse.Stride : i*inverse.Stride+i+1] {
 			sums[i] += v * v
 		}
 	})
@@ -94,5 +94,5 @@ func (f *Factor) StatDim(ctx context.Context) (float64, error) {
 	for _, v := range sums {
 		trace += v
 	}
-	return float64(r.Rows) - f.lambda*trace, err
+	return float64(inverse.Rows) - f.lambda*trace, err
 }

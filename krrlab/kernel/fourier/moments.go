@@ -23,24 +23,24 @@ func cosinesAndSines(row []float64, theta float64) {
 	}
 	row[3], row[2] = math.Sincos(theta)
 	for filled := 4; filled < len(row); {
-		c, s := row[filled-2], row[filled-1] // cos aθ and sin aθ of the largest frequency a that is set
-		fresh := row[filled:min(2*filled-2, len(row))]
-		lower := row[2 : 2+len(fresh)]
-		for k := 0; k+1 < len(fresh); k += 2 {
+		cos, sin := row[filled-2], row[filled-1] // cos aθ and sin aθ for the largest frequency a that is set
+		added := row[filled:min(2*filled-2, len(row))]
+		lower := row[2 : 2+len(added)]
+		for k := 0; k+1 < len(added); k += 2 {
 			x, y := lower[k], lower[k+1]
-			fresh[k], fresh[k+1] = x*c-y*s, y*c+x*s
+			added[k], added[k+1] = x*cos-y*sin, y*cos+x*sin
 		}
-		filled += len(fresh)
+		filled += len(added)
 	}
 }
 
 // position returns the index of mode m in a tensor with the frequencies of the series.
 func (s *Series) position(m *mode) int {
-	place := 0
+	index := 0
 	for a := range s.axes {
-		place = place*functionCount(s.axes[a].topFrequency) + m.index[a]
+		index = index*functionCount(s.axes[a].topFrequency) + m.index[a]
 	}
-	return place
+	return index
 }
 
 // coefficients returns, for each column of β, the coefficients of the trigonometric polynomial whose values at the
@@ -57,16 +57,17 @@ func (s *Series) coefficients(beta *mat.Dense) []tensor {
 }
 
 // project returns ΦᵀV, M×t. The entries of sums[j] are the sums over i of V_ij times a product of cosines and sines at
-// point i. project takes those of the modes, and scales them by the square roots of the weights of the modes.
+// point i. project selects the sums for the products that are modes, and multiplies them by the square roots of the
+// weights of the modes.
 func (s *Series) project(sums []tensor) *mat.Dense {
-	b := mat.NewDense(len(s.modes), len(sums), nil)
+	projected := mat.NewDense(len(s.modes), len(sums), nil)
 	for k := range s.modes {
 		m := &s.modes[k]
 		for j := range sums {
-			b.Set(k, j, m.root*sums[j].data[s.position(m)])
+			projected.Set(k, j, m.root*sums[j].data[s.position(m)])
 		}
 	}
-	return b
+	return projected
 }
 
 // tensors returns t tensors of zeros with the frequencies of the series.
@@ -92,18 +93,18 @@ func (s *Series) Eval(ctx context.Context, x points.Points, beta *mat.Dense) (*m
 	n, _ := x.Dims()
 	_, t := beta.Dims()
 	values := mat.NewDense(n, t, nil)
-	return values, s.pass(ctx, x, 1, s.coefficients(beta), nil, func(i int, f, _ []float64) { values.SetRow(i, f) })
+	return values, s.pass(ctx, x, 1, s.coefficients(beta), nil, func(i int, row, _ []float64) { values.SetRow(i, row) })
 }
 
 // EvalProject returns ΦᵀV for V_ij = update(i, j, (Φβ)_ij), in one pass over the points. It calls update once for each
 // entry, and for different rows at the same time. The matrix is not valid if there is an error.
 func (s *Series) EvalProject(ctx context.Context, x points.Points, beta *mat.Dense,
-	update func(i, j int, f float64) float64) (*mat.Dense, error) {
+	update func(i, j int, value float64) float64) (*mat.Dense, error) {
 	_, t := beta.Dims()
 	sums := s.tensors(t)
 	err := s.pass(ctx, x, 1, s.coefficients(beta), sums, func(i int, values, weights []float64) {
-		for j, f := range values {
-			weights[j] = update(i, j, f)
+		for j, value := range values {
+			weights[j] = update(i, j, value)
 		}
 	})
 	return s.project(sums), err

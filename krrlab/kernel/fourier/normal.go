@@ -14,7 +14,7 @@ import (
 // NormalMatrix is the matrix ΦᵀWΦ of the normal equations, M×M, represented by its moments.
 type NormalMatrix struct {
 	series  *Series
-	moments []float64 // Σ_i w_i ⊗_a (cos, sin)(q θ_ia), q ≤ 2m_a
+	moments []float64 // Σ_i w_i ⊗_a (cos, sin)(q θ_ia), q ≤ 2m_a, with the angle θ_ia of coordinate a of point i
 	n       int       // number of points
 }
 
@@ -36,7 +36,7 @@ func (s *Series) NormalEquations(ctx context.Context, x points.Points, weights [
 }
 
 // Moments returns the moments that represent the matrix, for NormalMatrixOf. They must not be changed.
-func (b *NormalMatrix) Moments() []float64 { return b.moments }
+func (normal *NormalMatrix) Moments() []float64 { return normal.moments }
 
 // NormalMatrixOf returns the matrix ΦᵀWΦ of n points with the given moments. It returns an error if the series has
 // another number of moments.
@@ -47,28 +47,29 @@ func (s *Series) NormalMatrixOf(moments []float64, n int) (*NormalMatrix, error)
 	return &NormalMatrix{series: s, moments: moments, n: n}, nil
 }
 
-// term is a term of a sum of moments: coefficient times the moment with index place.
+// term is a term of a sum of moments: coefficient times the moment with the given index.
 type term struct {
-	place       int
+	index       int
 	coefficient float64
 }
 
 // product writes the product of two functions of one axis as a sum of two terms, by the product-to-sum identities. The
-// functions are given by their indices p and r among cos 0, sin 0, cos θ, sin θ, …, and so are those of the terms.
-func product(p, r int) [2]term {
+// functions are given by their indices first and second among cos 0, sin 0, cos θ, sin θ, …, and so are those of the
+// terms.
+func product(first, second int) [2]term {
 	cos := func(q int) int { return 2 * q }
 	sin := func(q int) int { return 2*q + 1 }
-	j, l := p/2, r/2
+	j, l := first/2, second/2
 	difference, sign := j-l, 1.0
 	if difference < 0 {
 		difference, sign = -difference, -1
 	}
-	switch oddP, oddR := p%2 == 1, r%2 == 1; {
-	case !oddP && !oddR:
+	switch firstIsSine, secondIsSine := first%2 == 1, second%2 == 1; {
+	case !firstIsSine && !secondIsSine:
 		return [2]term{{cos(difference), 0.5}, {cos(j + l), 0.5}}
-	case oddP && oddR:
+	case firstIsSine && secondIsSine:
 		return [2]term{{cos(difference), 0.5}, {cos(j + l), -0.5}}
-	case oddP:
+	case firstIsSine:
 		return [2]term{{sin(j + l), 0.5}, {sin(difference), 0.5 * sign}}
 	default:
 		return [2]term{{sin(j + l), 0.5}, {sin(difference), -0.5 * sign}}
@@ -76,18 +77,18 @@ func product(p, r int) [2]term {
 }
 
 // Matrix returns ΦᵀΦ, M×M; only the lower triangle is set.
-func (b *NormalMatrix) Matrix(ctx context.Context) (*mat.Dense, error) {
-	s := b.series
+func (normal *NormalMatrix) Matrix(ctx context.Context) (*mat.Dense, error) {
+	s := normal.series
 	size := len(s.modes)
-	a := mat.NewDense(size, size, nil)
-	t := newMomentWidths(s)
-	return a, accel.ForEach(ctx, size, func(_, p int) {
-		row, mp := a.RawRowView(p), &s.modes[p]
-		for r := range p + 1 {
-			mr := &s.modes[r]
-			terms, count := t.terms(mp, mr, mp.root*mr.root)
+	result := mat.NewDense(size, size, nil)
+	widths := newMomentWidths(s)
+	return result, accel.ForEach(ctx, size, func(_, i int) {
+		row, first := result.RawRowView(i), &s.modes[i]
+		for j := range i + 1 {
+			second := &s.modes[j]
+			terms, count := widths.terms(first, second, first.root*second.root)
 			for _, term := range terms[:count] {
-				row[r] += term.coefficient * b.moments[term.place]
+				row[j] += term.coefficient * normal.moments[term.index]
 			}
 		}
 	})
@@ -104,14 +105,14 @@ func newMomentWidths(s *Series) (w momentWidths) {
 	return w
 }
 
-// terms writes v times the product of two modes, without their weights, as a sum of count = 2^d terms.
-func (w momentWidths) terms(p, r *mode, v float64) (sum [1 << MaxDim]term, count int) {
-	sum[0], count = term{0, v}, 1
+// terms writes scale times the product of two modes, without their weights, as a sum of count = 2^d terms.
+func (w momentWidths) terms(first, second *mode, scale float64) (sum [1 << MaxDim]term, count int) {
+	sum[0], count = term{0, scale}, 1
 	for a, width := range w {
-		pair := product(p.index[a], r.index[a])
-		for k, t := range sum[:count] {
-			sum[k] = term{t.place*width + pair[0].place, t.coefficient * pair[0].coefficient}
-			sum[count+k] = term{t.place*width + pair[1].place, t.coefficient * pair[1].coefficient}
+		pair := product(first.index[a], second.index[a])
+		for k, previous := range sum[:count] {
+			sum[k] = term{previous.index*width + pair[0].index, previous.coefficient * pair[0].coefficient}
+			sum[count+k] = term{previous.index*width + pair[1].index, previous.coefficient * pair[1].coefficient}
 		}
 		count *= 2
 	}
@@ -133,11 +134,11 @@ type Factor struct {
 
 // Factor prepares Solve for one λ. Up to Options.DirectModes modes it computes a Cholesky factor; for more modes it
 // prepares the matrix and the preconditioner of conjugate gradients. It returns an error if ΦᵀΦ + λI is not positive
-// definite in float64. It is collective.
-func (b *NormalMatrix) Factor(ctx context.Context, lambda float64) (*Factor, error) {
-	f, logDet := &Factor{series: b.series, lambda: lambda}, []float64{0}
-	err := b.series.onFirstRank(ctx, logDet, func() (err error) {
-		logDet[0], err = f.prepare(ctx, b)
+// definite in float64. Factor is collective: all ranks must call it.
+func (normal *NormalMatrix) Factor(ctx context.Context, lambda float64) (*Factor, error) {
+	f, logDet := &Factor{series: normal.series, lambda: lambda}, []float64{0}
+	err := normal.series.onFirstRank(ctx, logDet, func() (err error) {
+		logDet[0], err = f.prepare(ctx, normal)
 		return err
 	})
 	f.LogDet = logDet[0]
@@ -145,48 +146,48 @@ func (b *NormalMatrix) Factor(ctx context.Context, lambda float64) (*Factor, err
 }
 
 // prepare factors ΦᵀΦ + λI and returns ln det(K̃ + λI), or prepares conjugate gradients and returns NaN.
-func (f *Factor) prepare(ctx context.Context, b *NormalMatrix) (logDet float64, err error) {
+func (f *Factor) prepare(ctx context.Context, normal *NormalMatrix) (logDet float64, err error) {
 	if !f.series.Direct() {
-		if f.normalGrid, err = newGrid(ctx, b); err == nil {
-			f.precond, err = newWeightPreconditioner(ctx, b, f.lambda)
+		if f.normalGrid, err = newGrid(ctx, normal); err == nil {
+			f.precond, err = newWeightPreconditioner(ctx, normal, f.lambda)
 		}
 		return math.NaN(), err
 	}
-	if f.lower, err = b.lower(ctx, f.lambda); err != nil {
+	if f.lower, err = normal.cholesky(ctx, f.lambda); err != nil {
 		return 0, err
 	}
 	size := len(f.series.modes)
-	logDet = float64(b.n-size) * math.Log(f.lambda) // det(K̃+λI) = λ^(n−M)·det(ΦᵀΦ+λI)
+	logDet = float64(normal.n-size) * math.Log(f.lambda) // det(K̃+λI) = λ^(n−M)·det(ΦᵀΦ+λI)
 	for k := range size {
 		logDet += 2 * math.Log(f.lower.At(k, k))
 	}
 	return logDet, nil
 }
 
-// lower returns the Cholesky factor of ΦᵀΦ + λI.
-func (b *NormalMatrix) lower(ctx context.Context, lambda float64) (*mat.Dense, error) {
-	a, err := b.Matrix(ctx)
+// cholesky returns the Cholesky factor of ΦᵀΦ + λI.
+func (normal *NormalMatrix) cholesky(ctx context.Context, lambda float64) (*mat.Dense, error) {
+	a, err := normal.Matrix(ctx)
 	if err != nil {
 		return nil, err
 	}
-	size := len(b.series.modes)
+	size := len(normal.series.modes)
 	for k := range size {
 		a.Set(k, k, a.At(k, k)+lambda)
 	}
 	if !accel.Dpotrf(size, a.RawMatrix().Data, size) {
-		return nil, notDefinite(lambda)
+		return nil, errNotDefinite(lambda)
 	}
 	return a, nil
 }
 
-// notDefinite returns the error for a λ that is lost in the rounding of ΦᵀΦ.
-func notDefinite(lambda float64) error {
+// errNotDefinite returns the error for a λ that is lost in the rounding of ΦᵀΦ.
+func errNotDefinite(lambda float64) error {
 	return fmt.Errorf("ΦᵀΦ + λI is not positive definite in float64: λ = %g is too small", lambda)
 }
 
 // Solve returns β, M×t, with (ΦᵀΦ + λI)β = b for the right-hand sides b = ΦᵀY. If ΦᵀΦ + λI was factored, it ignores
 // tol, and iterations is 0. Otherwise it runs conjugate gradients on each column to a relative residual of tol or
-// maxIterations, and iterations is the largest number over the columns. Solve is collective.
+// maxIterations, and iterations is the largest number over the columns. All ranks must call Solve.
 func (f *Factor) Solve(ctx context.Context, b *mat.Dense, tol float64) (beta *mat.Dense, iterations int, err error) {
 	size, t := b.Dims()
 	results := make([]float64, size*t+1) // β and the iterations

@@ -22,7 +22,7 @@ const blockRows = 256
 // of such products over points, or the coefficients of a sum of them.
 type tensor struct {
 	widths [MaxDim]int // along each axis; 1 along an axis that the points do not have
-	data   []float64
+	data   []float64   // row-major, the last axis fastest
 }
 
 // newTensor returns a tensor of zeros with frequencies up to factor times the top frequencies of the series.
@@ -31,7 +31,7 @@ func (s *Series) newTensor(factor int) tensor {
 	return tensor{widths: w, data: make([]float64, w[0]*w[1]*w[2])}
 }
 
-// tensorWidths returns the widths of such a tensor.
+// tensorWidths returns the widths of the tensor that newTensor returns.
 func (s *Series) tensorWidths(factor int) [MaxDim]int {
 	w := [MaxDim]int{1, 1, 1}
 	for a := range s.axes {
@@ -40,8 +40,8 @@ func (s *Series) tensorWidths(factor int) [MaxDim]int {
 	return w
 }
 
-// tensorAxis returns the place of axis a of d among the three axes of a tensor. With fewer axes the first place is
-// empty, because the rows of cells along the second are divided among threads.
+// tensorAxis returns the axis of a tensor that stands for axis a of points in d dimensions. With d < 3 the first axis
+// of the tensor is empty, because the rows of cells along the second axis are divided among threads.
 func tensorAxis(a, d int) int { return a + min(1, MaxDim-d) }
 
 // pass is one pass over points, which evaluates tensors at them and sums others over them.
@@ -50,14 +50,14 @@ func tensorAxis(a, d int) int { return a + min(1, MaxDim-d) }
 // axes are treated one after the other: the first for a slab of cells, the second for a row of cells in it, the last
 // for a cell. Ranks and threads share the rows of a slab. The sums of the rows are added in the order of the rows.
 type pass struct {
-	comm              comm.Comm
-	points            points.Points
-	expansions        [MaxDim]expansion
-	starts            []int   // points of cell k are order[starts[k]:starts[k+1]]
-	order             []int32 // the points, cell by cell
-	evaluated, summed []tensor
-	use               pointUse
-	workers           []*passWorker // one for each thread; nil before its first row
+	comm              comm.Comm         // the ranks that share the pass
+	points            points.Points     // the points, known to all ranks
+	expansions        [MaxDim]expansion // cells and polynomials of each axis
+	starts            []int             // points of cell k are order[starts[k]:starts[k+1]]
+	order             []int32           // the points, cell by cell
+	evaluated, summed []tensor          // tensors to evaluate at the points, and to add sums over the points to
+	use               pointUse          // called for each point
+	workers           []*passWorker     // one for each thread; nil before its first row
 }
 
 // pointUse takes the values of the evaluated tensors at point i, and sets the coefficients of the point in the sums. It
@@ -65,8 +65,9 @@ type pass struct {
 // it for all points, and otherwise for the points whose sums it computes.
 type pointUse func(i int, values, coefficients []float64)
 
-// pass evaluates and sums tensors with frequencies of at most those of the series times a factor. The order of all sums
-// depends on the points alone, so that the bits do not depend on the number of threads and ranks.
+// pass evaluates the evaluated tensors at the points and adds the sums over the points to the summed ones. Their
+// frequencies are at most those of the series times factor. The order of all sums depends on the points alone, so that
+// the bits do not depend on the number of threads and ranks.
 func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluated, summed []tensor,
 	use pointUse) error {
 	n, _ := x.Dims()
@@ -79,8 +80,8 @@ func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluate
 	if err := p.sort(ctx); err != nil {
 		return err
 	}
-	for place := range p.expansions {
-		p.expansions[place].setBessel()
+	for axisIndex := range p.expansions {
+		p.expansions[axisIndex].setBessel()
 	}
 	for cell := range p.expansions[0].cells {
 		if err := p.processSlab(ctx, cell); err != nil {
@@ -92,13 +93,13 @@ func (s *Series) pass(ctx context.Context, x points.Points, factor int, evaluate
 
 // sort orders the points by their cells.
 func (p *pass) sort(ctx context.Context) error {
-	const chunk = 1024
+	const pointsPerTask = 1024
 	n, d := p.points.Dims()
 	e := &p.expansions
 	cells := make([]int32, n)
-	err := accel.ForEach(ctx, (n+chunk-1)/chunk, func(_, c int) {
+	err := accel.ForEach(ctx, (n+pointsPerTask-1)/pointsPerTask, func(_, task int) {
 		row := make([]float64, d)
-		for i := c * chunk; i < min((c+1)*chunk, n); i++ {
+		for i := task * pointsPerTask; i < min((task+1)*pointsPerTask, n); i++ {
 			p.points.RowTo(row, i)
 			cell := 0
 			for a, v := range row {
@@ -109,18 +110,18 @@ func (p *pass) sort(ctx context.Context) error {
 		}
 	})
 
-	// Counting sort: the points of a cell stay in the order of their indices.
+	// A counting sort keeps the points of a cell in the order of their indices.
 	p.starts, p.order = make([]int, e[0].cells*e[1].cells*e[2].cells+1), make([]int32, n)
-	for _, c := range cells {
-		p.starts[c+1]++
+	for _, cell := range cells {
+		p.starts[cell+1]++
 	}
-	for c := range len(p.starts) - 1 {
-		p.starts[c+1] += p.starts[c]
+	for cell := range len(p.starts) - 1 {
+		p.starts[cell+1] += p.starts[cell]
 	}
-	nextPlaces := slices.Clone(p.starts) // for each cell
-	for i, c := range cells {
-		p.order[nextPlaces[c]] = int32(i)
-		nextPlaces[c]++
+	next := slices.Clone(p.starts) // next free index of order for each cell
+	for i, cell := range cells {
+		p.order[next[cell]] = int32(i)
+		next[cell]++
 	}
 	return err
 }
@@ -133,7 +134,7 @@ type passWorker struct {
 	pairs                blas64.General         // products of the polynomials of the first two axes, b×p
 	scaled               blas64.General         // polynomials of the last axis times the coefficients of a sum, b×l
 	product              blas64.General         // polynomials of the last axis times an evaluated tensor, b×p
-	values, coefficients blas64.General         // of the points in each evaluated and summed tensor, b×tensors
+	values, coefficients blas64.General         // values of evaluated tensors, coefficients in summed ones, b×tensors
 	rows                 []blas64.General       // evaluated tensors in a row of cells, p×(width of the last axis)
 	evaluated, summed    []blas64.General       // tensors in the polynomials of a cell, p×l
 	second, third        []float64              // scratch memory of expansion.coefficients
@@ -147,25 +148,25 @@ func (p *pass) worker(index int) *passWorker {
 	_, d := p.points.Dims()
 	e := &p.expansions
 	pairs := e[0].terms * e[1].terms
-	w := &passWorker{point: make([]float64, d), pairs: general(blockRows, pairs),
-		scaled:  general(blockRows, e[2].terms),
-		product: general(blockRows, pairs), values: general(blockRows, len(p.evaluated)),
-		coefficients: general(blockRows, len(p.summed))}
-	for place := range e {
-		w.factors[place] = general(blockRows, e[place].terms)
+	w := &passWorker{point: make([]float64, d), pairs: zeroMatrix(blockRows, pairs),
+		scaled:  zeroMatrix(blockRows, e[2].terms),
+		product: zeroMatrix(blockRows, pairs), values: zeroMatrix(blockRows, len(p.evaluated)),
+		coefficients: zeroMatrix(blockRows, len(p.summed))}
+	for axisIndex := range e {
+		w.factors[axisIndex] = zeroMatrix(blockRows, e[axisIndex].terms)
 	}
 	for _, t := range p.evaluated {
-		w.rows = append(w.rows, general(pairs, t.widths[2]))
-		w.evaluated = append(w.evaluated, general(pairs, e[2].terms))
+		w.rows = append(w.rows, zeroMatrix(pairs, t.widths[2]))
+		w.evaluated = append(w.evaluated, zeroMatrix(pairs, e[2].terms))
 	}
 	for range p.summed {
-		w.summed = append(w.summed, general(pairs, e[2].terms))
+		w.summed = append(w.summed, zeroMatrix(pairs, e[2].terms))
 	}
 	p.workers[index] = w
 	return w
 }
 
-// processRow evaluates and sums the points of one row of a slab, cell by cell, and adds to s.sums[row].
+// processRow evaluates and sums the points of one row of a slab, cell by cell, and adds the results to s.sums[row].
 func (p *pass) processRow(worker int, s *slab, row int) {
 	e := &p.expansions
 	starts := p.rowStarts(s.cell, row)
@@ -187,7 +188,8 @@ func (p *pass) processRow(worker int, s *slab, row int) {
 	}
 }
 
-// processCell evaluates and sums the points order[start:end] of one cell, and adds to sums, one for each summed tensor.
+// processCell evaluates and sums the points order[start:end] of one cell, and adds the results to sums, one for each
+// summed tensor.
 func (p *pass) processCell(w *passWorker, s *slab, cell, start, end int, sums []blas64.General) {
 	third := p.expansions[2].coefficients(cell, &w.third)
 	for j, t := range p.evaluated {
@@ -206,26 +208,27 @@ func (p *pass) processCell(w *passWorker, s *slab, cell, start, end int, sums []
 	}
 }
 
-// processBlock evaluates and sums the points order[start:end] of a cell, at most blockRows, and adds to w.summed.
+// processBlock evaluates and sums the points order[start:end] of a cell, at most blockRows, and adds the results to
+// w.summed.
 func (p *pass) processBlock(w *passWorker, s *slab, start, end int) {
 	members, rows := p.order[start:end], end-start
 	head := func(g blas64.General) blas64.General { return submatrix(g, 0, rows, 0, g.Cols) }
 	row := func(g blas64.General, k int) []float64 { return g.Data[k*g.Stride : k*g.Stride+g.Cols] }
 
-	// The polynomials of each axis at the points, and the products of those of the first two axes.
+	// Compute the polynomials of each axis at the points, and the products of those of the first two axes.
 	for k, i := range members {
 		p.points.RowTo(w.point, int(i))
-		for place := range w.factors {
+		for axisIndex := range w.factors {
 			x := 0.0
-			if a := place - tensorAxis(0, len(w.point)); a >= 0 && a < len(w.point) {
-				_, x = p.expansions[place].locate(w.point[a])
+			if a := axisIndex - tensorAxis(0, len(w.point)); a >= 0 && a < len(w.point) {
+				_, x = p.expansions[axisIndex].locate(w.point[a])
 			}
-			chebyshev(row(w.factors[place], k), x)
+			chebyshev(row(w.factors[axisIndex], k), x)
 		}
 		pairs, second := row(w.pairs, k), row(w.factors[1], k)
-		for q, f := range row(w.factors[0], k) {
+		for q, factor := range row(w.factors[0], k) {
 			for l, v := range second {
-				pairs[q*len(second)+l] = f * v
+				pairs[q*len(second)+l] = factor * v
 			}
 		}
 	}
@@ -244,9 +247,9 @@ func (p *pass) processBlock(w *passWorker, s *slab, start, end int) {
 
 	for j, tensor := range w.summed {
 		for k := range members {
-			f, scaled := w.coefficients.Data[k*w.coefficients.Stride+j], row(w.scaled, k)
+			factor, scaled := w.coefficients.Data[k*w.coefficients.Stride+j], row(w.scaled, k)
 			for l, v := range row(w.factors[2], k) {
-				scaled[l] = f * v
+				scaled[l] = factor * v
 			}
 		}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, head(w.pairs), head(w.scaled), 1, tensor)

@@ -16,25 +16,27 @@ import (
 )
 
 const (
-	// MaxDim is the largest dimension for which there is a series: the number of modes grows as a power of it.
+	// MaxDim is the largest dimension for which there is a series: the number of modes grows exponentially with the
+	// dimension.
 	MaxDim = 3
 	// gaussianError is the default of Options.EntryError for a Gaussian.
 	gaussianError = 1e-13
 	// finestError and coarsestError are the limits of the default of Options.EntryError for a Density, whose number of
 	// modes grows as a power of 1/error.
 	finestError, coarsestError = 1e-12, 1e-6
-	// boxFactor is the largest number of frequencies of a box for each mode that is allowed. There are 2^d modes for
-	// most frequencies, and New takes those of largest weight.
+	// boxFactor is the largest number of frequencies of a box for each mode that is allowed. Most frequencies have 2^d
+	// modes, and New takes the modes of largest weight.
 	boxFactor = 2
-	// maxFrequency limits the search for the top frequency of an axis: a series with so many modes is refused.
+	// maxFrequency limits the search for the top frequency of an axis. It is far above MaxModes, so that a series that
+	// reaches it is refused anyway.
 	maxFrequency = 1 << 40
 )
 
-// Options are the options of New: how accurate a series must be, and how large it may be. Zero values mean the
-// defaults.
+// Options are the options of New: how accurate a series must be, and how large it may be. A zero value means the
+// default.
 type Options struct {
 	// EntryError is the bound of |K̃_ij − K_ij| to reach. Default: 10⁻¹³ for a Gaussian; for a Density the least power
-	// of ten from 10⁻¹² to 10⁻⁶ that MaxModes reach.
+	// of ten from 10⁻¹² to 10⁻⁶ for which MaxModes modes suffice.
 	EntryError  float64
 	MaxModes    int // largest number of modes; a series that needs more is an error; default 300,000
 	DirectModes int // largest number of modes for which ΦᵀΦ + λI is factored; default 8,000
@@ -57,13 +59,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Density is a kernel of ‖x−z‖ with a spectral density S that does not increase with the frequency,
-// k(x, z) = ∫ S(‖ξ‖) cos(2πξᵀ(x−z)) dξ over R^d. Its series has a proved error if its methods are right.
+// Density is a kernel of ‖x−z‖ with a spectral density S that does not increase with the frequency, k(x, z) = ∫ S(‖ξ‖)
+// cos(2πξᵀ(x−z)) dξ over R^d. The error bound of its series is proved if the methods are right.
 type Density interface {
 	kernel.Kernel
 	// SpectralDensity returns S at a frequency f ≥ 0, in cycles per unit of the points, for points in R^d.
 	SpectralDensity(d int, f float64) float64
-	// SpectralTail returns an upper bound of ∫_f^∞ S(r)·r^(k−1) dr with the S of R^d, 1 ≤ k ≤ d.
+	// SpectralTail returns an upper bound of ∫_f^∞ S(r)·r^(k−1) dr for the spectral density S in R^d, 1 ≤ k ≤ d.
 	SpectralTail(d, k int, f float64) float64
 	// Envelope returns an amplitude and a length for which |k(x, z)| ≤ amplitude·exp(−‖x−z‖/length).
 	Envelope() (amplitude, length float64)
@@ -71,7 +73,7 @@ type Density interface {
 
 // axis is one axis of the box of the points. The angle of a coordinate x is θ = 2π(x−low)/P.
 type axis struct {
-	low          float64 // least coordinate of the box
+	low          float64 // smallest coordinate of the box
 	side         float64 // length L of the box
 	spacing      float64 // 1/P for the period P
 	topFrequency int     // highest frequency
@@ -89,7 +91,7 @@ type Series struct {
 type mode struct {
 	index  [MaxDim]int // for each axis, 2j for cos(jθ) and 2j+1 for sin(jθ)
 	root   float64     // √weight
-	weight float64
+	weight float64     // coefficient of the mode and its sine counterparts in the series of k
 }
 
 // New returns the series of a kernel for the points of all sets, which have the same one to three dimensions. It
@@ -123,9 +125,9 @@ func New(k kernel.Kernel, o Options, sets ...points.Points) (*Series, error) {
 		switch {
 		case err == nil:
 			return s, nil
-		case o.EntryError == 0 && entryError < coarsestError/2: // half: powers of ten are rounded
+		case o.EntryError == 0 && entryError < coarsestError/2: // the factor ½ tolerates the rounding of powers of ten
 			continue
-		case errors.Is(err, errNarrow): // the least number of modes is that of points at one place
+		case errors.Is(err, errNarrow): // a box of size 0 needs the fewest modes
 			s = &Series{options: s.options}
 			if atOnePlace := s.chooseModes(s.densityBox(low, low, density)); errors.Is(atOnePlace, errNarrow) {
 				err = fmt.Errorf("the kernel %v takes more than %d modes in %d dimensions for a Fourier series with an "+
@@ -176,76 +178,76 @@ func (s *Series) gaussianBox(low, high []float64, sigma float64) weightOf {
 		for images() > delta/2 {
 			margin *= 1.05
 		}
-		h := 1 / (side + margin)
-		decay := 2 * math.Pi * math.Pi * sigma * sigma * h * h
+		spacing := 1 / (side + margin)
+		decay := 2 * math.Pi * math.Pi * sigma * sigma * spacing * spacing
 		weight := func(j int) float64 {
-			return math.Sqrt(2*math.Pi) * sigma * h * math.Exp(-decay*float64(j)*float64(j))
+			return math.Sqrt(2*math.Pi) * sigma * spacing * math.Exp(-decay*float64(j)*float64(j))
 		}
 		tail := func(m int) float64 {
 			ratio := decay * float64(2*m+1)
 			return 2 * weight(m) * math.Exp(-ratio) / -math.Expm1(-ratio)
 		}
 		m := sort.Search(maxFrequency, func(m int) bool { return tail(m) <= delta/2 }) // the tail decreases
-		s.axes = append(s.axes, axis{low: low[a], side: side, spacing: h, topFrequency: m})
+		s.axes = append(s.axes, axis{low: low[a], side: side, spacing: spacing, topFrequency: m})
 		s.entryError *= 1 + images() + tail(m)
-		weights[a] = func(j int) float64 { return weight(j) * float64(min(j, 1)+1) }
+		weights[a] = func(j int) float64 { return weight(j) * float64(min(j, 1)+1) } // ±j are one cosine for j > 0
 	}
 	s.entryError--
 	return func(j *[MaxDim]int) float64 {
-		w := 1.0
+		product := 1.0
 		for a := range weights {
-			w *= weights[a](j[a])
+			product *= weights[a](j[a])
 		}
-		return w
+		return product
 	}
 }
 
 // densityBox sets the axes for a Density such that the error is at most half of Options.EntryError before modes are
 // omitted, and sets entryError to a bound of it. It returns the weights.
 //
-// With |k(x)| ≤ A exp(−‖x‖/b) and a margin R on each axis, an image whose largest index is q is at a distance of at
-// least qR, and there are (2q+1)^d − (2q−1)^d ≤ 2d(2q+1)^(d−1) of them, so that all images add up to at most
-// 2d·3^(d−1)·A·z/(1−3z), z = exp(−R/b). The weights of frequencies outside the box |j_a|h_a ≤ F, h_a = 1/P_a, are
-// compared with integrals: for the coordinates in which j is not 0, the cell between j and its neighbor toward the
-// origin.
+// With |k(x)| ≤ A exp(−‖x‖/ℓ) for the envelope (A, ℓ) and a margin R on each axis, an image whose largest index is q is
+// at a distance of at least qR, and there are (2q+1)^d − (2q−1)^d ≤ 2d(2q+1)^(d−1) of them, so that all images add up
+// to at most 2d·3^(d−1)·A·z/(1−3z), z = exp(−R/ℓ). The weights of frequencies outside the box |j_a|h_a ≤ F, h_a =
+// 1/P_a, are compared with integrals: for the coordinates in which j is not 0, the cell between j and its neighbor
+// toward the origin.
 func (s *Series) densityBox(low, high []float64, k Density) weightOf {
 	d := len(low)
-	goal := s.options.EntryError / 4 // of the images, and of the tail
+	goal := s.options.EntryError / 4 // bound for the images, and for the tail
 	amplitude, length := k.Envelope()
-	count := 2 * float64(d) * math.Pow(3, float64(d-1))
-	margin := length * math.Log(4+1.1*count*amplitude/goal) // z < 1/4, and count·A·z/(1−3z) < goal
+	imageFactor := 2 * float64(d) * math.Pow(3, float64(d-1))
+	margin := length * math.Log(4+1.1*imageFactor*amplitude/goal) // z < 1/4, and imageFactor·A·z/(1−3z) < goal
 	z := math.Exp(-margin / length)
-	images := count * amplitude * z / (1 - 3*z)
+	images := imageFactor * amplitude * z / (1 - 3*z)
 	h := make([]float64, d)
 	for a := range d {
 		h[a] = 1 / (high[a] - low[a] + margin)
 	}
-	sphere := []float64{0, 2, 2 * math.Pi, 4 * math.Pi} // surface of the unit sphere in R^k
+	sphereArea := []float64{0, 2, 2 * math.Pi, 4 * math.Pi} // area of the unit sphere in R^k
 	tail := func(f float64) (sum float64) {
-		for set := 1; set < 1<<d; set++ { // the coordinates in which j is not 0
+		for nonzero := 1; nonzero < 1<<d; nonzero++ { // bit set of the coordinates in which j is not 0
 			size, cell := 0, 1.0
 			for a := range d {
-				if set>>a&1 == 1 {
+				if nonzero>>a&1 == 1 {
 					size++
 				} else {
 					cell *= h[a]
 				}
 			}
-			sum += cell * sphere[size] * k.SpectralTail(d, size, f)
+			sum += cell * sphereArea[size] * k.SpectralTail(d, size, f)
 		}
 		return sum
 	}
-	top := floats.Max(h)
-	for tail(top) > goal {
-		top *= 1.02
+	topRadius := floats.Max(h)
+	for tail(topRadius) > goal {
+		topRadius *= 1.02
 	}
 	volume := 1.0
 	for a := range d {
 		volume *= h[a]
 		s.axes = append(s.axes, axis{low: low[a], side: high[a] - low[a], spacing: h[a],
-			topFrequency: int(math.Ceil(top / h[a]))})
+			topFrequency: int(math.Ceil(topRadius / h[a]))})
 	}
-	s.entryError = images + tail(top)
+	s.entryError = images + tail(topRadius)
 	return func(j *[MaxDim]int) float64 {
 		w, square := volume, 0.0
 		for a := range h {
@@ -290,8 +292,8 @@ func (s *Series) chooseModes(weight weightOf) error {
 		s.entryError += all[len(all)-1].weight
 	}
 
-	for k := range s.axes {
-		s.axes[k].topFrequency = 0
+	for a := range s.axes {
+		s.axes[a].topFrequency = 0
 	}
 	for k := range all {
 		m := &all[k]
@@ -299,7 +301,7 @@ func (s *Series) chooseModes(weight weightOf) error {
 			s.axes[a].topFrequency = max(s.axes[a].topFrequency, m.index[a]/2)
 		}
 		m.root = math.Sqrt(m.weight)
-		s.addOdd(*m, 0)
+		s.addModes(*m, 0)
 	}
 	if len(s.modes) > s.options.MaxModes {
 		return tooMany(float64(len(s.modes)))
@@ -327,24 +329,25 @@ func (s *Series) cosineModes(weight weightOf, count int) []mode {
 		}
 	}
 	appendModes(0)
-	slices.SortStableFunc(all, func(m, o mode) int { return cmp.Compare(o.weight, m.weight) })
+	slices.SortStableFunc(all, func(m, other mode) int { return cmp.Compare(other.weight, m.weight) })
 	return all
 }
 
-// ballFraction is the volume of the ball in d dimensions relative to that of the cube around it. It estimates the share
-// of the frequencies of a box that are modes, for the error about too many of them.
+// ballFraction is the volume of the ball in d dimensions relative to that of the cube around it. chooseModes uses the
+// ratio to estimate how many of the frequencies of a box are modes, for the error about too many modes.
 var ballFraction = [MaxDim + 1]float64{1, 1, math.Pi / 4, math.Pi / 6}
 
-// addOdd adds mode m and the modes in which some of its cosines along the axes a, a+1, … are replaced by sines.
-func (s *Series) addOdd(m mode, a int) {
+// addModes appends to s.modes the mode m and the modes in which some of its cosines along the axes a, a+1, … are
+// replaced by sines.
+func (s *Series) addModes(m mode, a int) {
 	if a == len(s.axes) {
 		s.modes = append(s.modes, m)
 		return
 	}
-	s.addOdd(m, a+1)
+	s.addModes(m, a+1)
 	if m.index[a] > 0 {
 		m.index[a]++
-		s.addOdd(m, a+1)
+		s.addModes(m, a+1)
 	}
 }
 

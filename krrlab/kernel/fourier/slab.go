@@ -18,12 +18,13 @@ type slab struct {
 	owners          []int              // rank that owns each row; −1 for a row without points
 	sums            [][]blas64.General // sum of each row and tensor, (polynomials of two axes)×(width of the last)
 	sumStorage      []float64          // memory of all sums, one row after the other
-	rankSumCounts   []int              // count of the elements of numbers that each rank computes
-	values          []float64          // of the evaluated tensors at the points, point by point; nil in one process
-	rankValueCounts []int              // count of the elements of values that each rank computes
+	rankSumCounts   []int              // number of elements of sumStorage that each rank computes
+	values          []float64          // evaluated tensors at the points, point by point; nil in one process
+	rankValueCounts []int              // number of elements of values that each rank computes
 }
 
-// processSlab evaluates and sums the points of one slab of cells, and adds to the summed tensors. It is collective.
+// processSlab evaluates and sums the points of one slab of cells, and adds the results to the summed tensors. All ranks
+// must call it.
 func (p *pass) processSlab(ctx context.Context, cell int) error {
 	s, scratch := p.newSlab(cell), []float64(nil)
 	if s.start == s.end {
@@ -31,7 +32,7 @@ func (p *pass) processSlab(ctx context.Context, cell int) error {
 	}
 	coefficients := p.expansions[0].coefficients(cell, &scratch)
 	for _, t := range p.evaluated {
-		product := general(coefficients.Rows, t.widths[1]*t.widths[2])
+		product := zeroMatrix(coefficients.Rows, t.widths[1]*t.widths[2])
 		multiply(blas.NoTrans, blas.NoTrans, submatrix(coefficients, 0, coefficients.Rows, 0, t.widths[0]),
 			matrix(t.widths[0], product.Cols, t.data), 0, product)
 		s.evaluated = append(s.evaluated, product)
@@ -98,10 +99,10 @@ func (p *pass) rowStarts(slab, row int) []int {
 	return p.starts[(slab*e[1].cells+row)*e[2].cells:][:e[2].cells+1]
 }
 
-// storeValues keeps the values of the evaluated tensors at the point order[place] for the other ranks.
-func (s *slab) storeValues(place int, values []float64) {
+// storeValues keeps the values of the evaluated tensors at the point order[position] for the other ranks.
+func (s *slab) storeValues(position int, values []float64) {
 	if s.values != nil {
-		copy(s.values[(place-s.start)*len(values):], values)
+		copy(s.values[(position-s.start)*len(values):], values)
 	}
 }
 
@@ -126,13 +127,14 @@ func (p *pass) exchange(ctx context.Context, s *slab) error {
 			return
 		}
 		starts, unused := p.rowStarts(s.cell, row), make([]float64, len(p.summed))
-		for place := starts[0]; place < starts[len(starts)-1]; place++ {
-			p.use(int(p.order[place]), s.values[(place-s.start)*len(p.evaluated):][:len(p.evaluated)], unused)
+		for position := starts[0]; position < starts[len(starts)-1]; position++ {
+			p.use(int(p.order[position]), s.values[(position-s.start)*len(p.evaluated):][:len(p.evaluated)], unused)
 		}
 	})
 }
 
-// addRows adds the sums of the rows of a slab to the summed tensors.
+// addRows adds the sums of the rows of a slab to the summed tensors. slabCoefficients are the coefficients of the slab
+// along the first axis.
 func (p *pass) addRows(s *slab, slabCoefficients blas64.General) {
 	if len(p.summed) == 0 {
 		return
@@ -140,7 +142,7 @@ func (p *pass) addRows(s *slab, slabCoefficients blas64.General) {
 	second, scratch := &p.expansions[1], []float64(nil)
 	slabs := make([]blas64.General, len(p.summed))
 	for j, t := range p.summed {
-		slabs[j] = general(slabCoefficients.Rows, t.widths[1]*t.widths[2])
+		slabs[j] = zeroMatrix(slabCoefficients.Rows, t.widths[1]*t.widths[2])
 	}
 	for row, sums := range s.sums {
 		if sums == nil {
@@ -162,7 +164,8 @@ func (p *pass) addRows(s *slab, slabCoefficients blas64.General) {
 	}
 }
 
-// broadcastSums copies the summed tensors of the first rank to all, because other processors may round differently.
+// broadcastSums copies the summed tensors of the first rank to all ranks, because other processors may round
+// differently.
 func (p *pass) broadcastSums(ctx context.Context) error {
 	for _, t := range p.summed {
 		if p.comm.Size() > 1 {

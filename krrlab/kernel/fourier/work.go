@@ -6,12 +6,12 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// These constants are times of steps of a solve, fitted to processor seconds. The unit is the time of one multiply-add
-// of a matrix product; cellWork has another one.
+// These constants are times of steps of a solve, fitted to measured processor seconds. The unit is the time of one
+// multiply-add of a matrix product, except for cellWork.
 const (
 	pointWork       = 1500 // reading and sorting a point
 	columnWork      = 8    // one value of a polynomial at a point
-	cellWork        = 64   // the fixed work of a cell with points, in points that take as long
+	cellWork        = 64   // fixed work of a cell with points, in units of the products of one point
 	tableWork       = 10   // a cell in the table of cells, whether it has points or not
 	coefficientWork = 20   // one coefficient of a cosine or sine in the polynomials of a cell
 	termWork        = 240  // one term of an entry of ΦᵀΦ
@@ -39,10 +39,10 @@ var exactCounts = []int{1000, 1500, 2000, 3000, 4000, 6000, 8000}
 // Work is the predicted cost of a solve. Moments, Pass, Factor and Iteration are times in units of a multiply-add of a
 // matrix product.
 type Work struct {
-	Moments   float64 // of NormalEquations
-	Pass      float64 // of Project or Eval; EvalProject takes twice as much
-	Factor    float64 // of NormalMatrix.Factor
-	Iteration float64 // of an iteration of conjugate gradients for one column; 0 if ΦᵀΦ + λI is factored
+	Moments   float64 // time of NormalEquations
+	Pass      float64 // time of Project or Eval; EvalProject takes twice as much
+	Factor    float64 // time of NormalMatrix.Factor
+	Iteration float64 // time of a conjugate gradient iteration for one column; 0 if ΦᵀΦ + λI is factored
 
 	Iterations int   // predicted iterations; 0 if ΦᵀΦ + λI is factored
 	Bytes      int64 // memory of NormalMatrix and Factor
@@ -81,9 +81,9 @@ func (s *Series) iterationWork(exact int) float64 {
 	work := triangleWork * float64(exact) * float64(exact) / 2
 	modeWidths, momentWidths := s.tensorWidths(1), s.tensorWidths(2)
 	size := float64(modeWidths[0] * modeWidths[1] * modeWidths[2])
-	for place, width := range momentWidths {
-		nodes, lines := float64(gridNodes(width)), size/float64(modeWidths[place])
-		work += 2 * lines * min(nodes*float64(modeWidths[place]), transformWork*5*nodes*math.Log2(nodes+1))
+	for axisIndex, width := range momentWidths {
+		nodes, lines := float64(gridNodes(width)), size/float64(modeWidths[axisIndex])
+		work += 2 * lines * min(nodes*float64(modeWidths[axisIndex]), transformWork*5*nodes*math.Log2(nodes+1))
 		size = lines * nodes
 	}
 	return work
@@ -98,8 +98,9 @@ func (s *Series) exactModes(n int, lambda float64) (best int) {
 	lowest := math.Inf(1)
 	for _, exact := range exactCounts {
 		exact = min(exact, len(s.modes), s.options.DirectModes)
-		if w := s.factorWork(exact) + expectedSolves*s.iterations(n, lambda, exact)*s.iterationWork(exact); w < lowest {
-			best, lowest = exact, w
+		solve := s.iterations(n, lambda, exact) * s.iterationWork(exact)
+		if work := s.factorWork(exact) + expectedSolves*solve; work < lowest {
+			best, lowest = exact, work
 		}
 	}
 	return best
@@ -113,7 +114,7 @@ func (s *Series) iterations(n int, lambda float64, exact int) float64 {
 	if exact >= len(s.modes) {
 		return 1
 	}
-	excess := float64(n) * s.modes[exact].weight / lambda // of the condition number over 1
+	excess := float64(n) * s.modes[exact].weight / lambda // condition number − 1
 	for _, a := range s.axes {
 		if a.side > 0 {
 			excess /= 2 * a.side * a.spacing
@@ -130,15 +131,15 @@ func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, wor
 	work = math.Inf(1)
 	for _, angle := range cellAngles {
 		var all [MaxDim]expansion
-		for place := range all {
-			all[place] = newExpansion(axis{}, 0, angle)
-			all[place].width = 1
+		for axisIndex := range all {
+			all[axisIndex] = newExpansion(axis{}, 0, angle)
+			all[axisIndex].width = 1
 		}
 		for a := range s.axes {
 			all[tensorAxis(a, len(s.axes))] = newExpansion(s.axes[a], factor*s.axes[a].topFrequency, angle)
 		}
-		if w := passWork(&all, float64(n), float64(tensors)); w < work {
-			best, work = all, w
+		if candidateWork := passWork(&all, float64(n), float64(tensors)); candidateWork < work {
+			best, work = all, candidateWork
 		}
 	}
 	return best, work
@@ -178,8 +179,8 @@ func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 		sums*float64(e[1].cells)*pairs*float64(doubleWidths[2]) + // sums of the rows of a slab
 		sums*float64(e[0].terms*doubleWidths[1]*doubleWidths[2]) + // sums of the slab
 		threads*(blockRows*(2*pairs+3*terms+sums)+sums*pairs*(terms+float64(doubleWidths[2]))) // passWorker
-	for place := range e { // Bessel functions and coefficients of an expansion
-		numbers += float64(2 * e[place].terms * doubleWidths[place])
+	for axisIndex := range e { // Bessel functions and coefficients of an expansion
+		numbers += float64(2 * e[axisIndex].terms * doubleWidths[axisIndex])
 	}
 	if s.options.Comm.Size() > 1 {
 		numbers += float64(n) * sums // values of the points of the other ranks

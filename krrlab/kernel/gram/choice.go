@@ -32,13 +32,14 @@ type Choice struct {
 	Tried         []Estimate        // measured methods in order; the last or the most accurate one is used
 }
 
-// SameStorage reports whether c and o store and compute K in the same way.
-func (c Choice) SameStorage(o Choice) bool {
-	if (c.Sparse == nil) != (o.Sparse == nil) || c.Sparse != nil &&
-		(c.Sparse.TileCutoff != o.Sparse.TileCutoff || c.Sparse.EntryCutoff != o.Sparse.EntryCutoff) {
+// SameStorage reports whether c and other store and compute K in the same way.
+func (c Choice) SameStorage(other Choice) bool {
+	if (c.Sparse == nil) != (other.Sparse == nil) || c.Sparse != nil &&
+		(c.Sparse.TileCutoff != other.Sparse.TileCutoff || c.Sparse.EntryCutoff != other.Sparse.EntryCutoff) {
 		return false
 	}
-	return c.Storage == o.Storage && c.Arithmetic == o.Arithmetic && c.Centered == o.Centered && c.Shift == o.Shift
+	return c.Storage == other.Storage && c.Arithmetic == other.Arithmetic && c.Centered == other.Centered &&
+		c.Shift == other.Shift
 }
 
 // String returns two lines, how K is stored and how accurate it is. With sparse tiles a line about the omitted entries
@@ -89,8 +90,9 @@ func (m *Matrix) computedPoints() points.Points {
 // bounds (kernel.Placement) times the weights, then ‖E‖₂ ≤ ‖E‖_F ≤ δ·Σ_i s_i.
 func (m *Matrix) certainMethod(accuracy float64) (method, float64) {
 	trace := sum(m.weighted(m.diagonalBounds))
-	a, entryError := kernel.ChooseArithmetic(m.k, m.placement.Summary, accuracy/trace)
-	return method{inFloat64: true, arithmetic: a, centered: a == kernel.Float64 && m.placement.Shift != nil},
+	arithmetic, entryError := kernel.ChooseArithmetic(m.k, m.placement.Summary, accuracy/trace)
+	centered := arithmetic == kernel.Float64 && m.placement.Shift != nil
+	return method{inFloat64: true, arithmetic: arithmetic, centered: centered},
 		trace * (entryError + m.scaleError())
 }
 
@@ -110,27 +112,27 @@ const float32Limit = 0x1p100
 // sparse points makes them dense, so it is tried only if they lie far from the origin. If inner products are exact,
 // there is only one method.
 func (m *Matrix) methods(entries Storage) []method {
-	wide := entries == Float64
+	inFloat64 := entries == Float64
 	if kernel.HasExactProducts(m.k, m.placement.Summary) {
-		if wide {
+		if inFloat64 {
 			return []method{{inFloat64: true, arithmetic: kernel.Float64}}
 		}
 		return []method{{arithmetic: kernel.Float32}}
 	}
-	invariant, original := m.mean != nil, kernel.SummaryOf(m.placement.Original)
+	shiftInvariant, original := m.mean != nil, kernel.SummaryOf(m.placement.Original)
 	var list []method
-	if !wide && !kernel.IsPairwise(m.k) && original.MaxSq < float32Limit {
+	if !inFloat64 && !kernel.IsPairwise(m.k) && original.MaxSq < float32Limit {
 		list = append(list, method{arithmetic: kernel.Float32})
-		if invariant && (!original.Sparse || m.placement.Shift != nil) {
+		if shiftInvariant && (!original.Sparse || m.placement.Shift != nil) {
 			list = append(list, method{arithmetic: kernel.Float32, centered: true})
 		}
 	}
-	list = append(list, method{inFloat64: wide, arithmetic: kernel.Float64})
+	list = append(list, method{inFloat64: inFloat64, arithmetic: kernel.Float64})
 	if m.placement.Shift != nil {
-		list = append(list, method{inFloat64: wide, arithmetic: kernel.Float64, centered: true})
+		list = append(list, method{inFloat64: inFloat64, arithmetic: kernel.Float64, centered: true})
 	}
-	if invariant {
-		list = append(list, method{inFloat64: wide, arithmetic: kernel.Differences})
+	if shiftInvariant {
+		list = append(list, method{inFloat64: inFloat64, arithmetic: kernel.Differences})
 	}
 	return list
 }
@@ -155,7 +157,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options) (Choice, error) {
 	exceedsFloat32 := o.PreferredAccuracy < 0x1p-27*largest*m.maxWeight()
 	wantsFloat64 := o.Storage == Float64 || o.Storage == Auto && exceedsFloat32 && m.fitsMemory(Float64, o.Memory)
 	wantsFloat64 = wantsFloat64 && (o.SameAs == nil || o.SameAs.Storage == Float64)
-	// an expensive kernel is evaluated once per entry, without a sample
+	// An expensive kernel is evaluated once per entry, without a sample.
 	if method, bound := m.certainMethod(0); kernel.IsExpensive(m.k) && wantsFloat64 {
 		c.Storage, c.Reason = Float64, "evaluated once"
 		c.Arithmetic, c.Centered, c.Error, c.Certain = method.arithmetic, method.centered, bound, true
@@ -174,7 +176,7 @@ func (m *Matrix) chooseFromSample(ctx context.Context, c Choice, o *Options, lar
 	if c.Sparse, err = m.chooseSparsity(ctx, s, o); err != nil {
 		return c, err
 	}
-	m.choice.Sparse = c.Sparse // requiredBytes reads it
+	m.choice.Sparse = c.Sparse // requiredBytes uses this field
 	if o.Storage != Auto {
 		if err := m.checkMemory(o.Storage, o.Memory); err != nil {
 			return c, err
@@ -305,36 +307,39 @@ func (m *Matrix) allowsFixed16() bool {
 
 // matchingMethods returns the methods that compute entries as the earlier choice c does.
 func matchingMethods(list []method, c *Choice) []method {
-	return slices.DeleteFunc(list, func(v method) bool {
-		return v.arithmetic != c.Arithmetic || v.centered != c.Centered
+	return slices.DeleteFunc(list, func(candidate method) bool {
+		return candidate.arithmetic != c.Arithmetic || candidate.centered != c.Centered
 	})
 }
 
 // forRecompute returns the methods for entries that are not stored: all arithmetic in float32, or entries in float64.
 func (l methodLists) forRecompute() []method {
-	list := slices.DeleteFunc(slices.Clone(l.inFloat32), func(v method) bool { return v.arithmetic != kernel.Float32 })
+	list := slices.DeleteFunc(slices.Clone(l.inFloat32), func(candidate method) bool {
+		return candidate.arithmetic != kernel.Float32
+	})
 	return append(list, l.inFloat64...)
 }
 
 // requiredBytes returns the memory that a storage needs, in bytes: tiles, tables and the scratch memory of the workers.
-func (m *Matrix) requiredBytes(s Storage) int64 {
+func (m *Matrix) requiredBytes(storage Storage) int64 {
 	_, d := m.x.Dims()
-	t := int64(m.tiling.size)
-	panel := 2 * 8 * min(t*int64(d), 1<<20) // two converted blocks of points, see points.Workspace
-	scratch := int64(accel.Threads()) * (8*t*t + panel)
+	tileSize := int64(m.tiling.size)
+	panel := 2 * 8 * min(tileSize*int64(d), 1<<20) // two converted blocks of points, see points.Workspace
+	scratch := int64(accel.Threads()) * (8*tileSize*tileSize + panel)
 	bytes := tableBytes(m.tiling) + scratch
-	entries := s.entryBytes() * m.tiling.entryCount()
-	if p := m.choice.Sparse; p != nil && p.EntryCutoff > 0 && s != Fixed16 {
-		// The stored entries, 5 % more than predicted from a sample, and one bit for each entry that is formed.
-		entries = min(entries, int64(float64(entries)*p.StoredShare/p.FormedShare*1.05)+m.tiling.entryCount()/8)
+	entries := storage.entryBytes() * m.tiling.entryCount()
+	if sparse := m.choice.Sparse; sparse != nil && sparse.EntryCutoff > 0 && storage != Fixed16 {
+		// Count the stored entries, 5 % more than predicted from a sample, and one bit for each entry that is formed.
+		stored := int64(float64(entries) * sparse.StoredShare / sparse.FormedShare * 1.05)
+		entries = min(entries, stored+m.tiling.entryCount()/8)
 	}
 	return bytes + entries
 }
 
-// checkMemory returns an *accel.MemoryError, with the storages that would fit, if the storage s does not fit the memory
-// budget.
-func (m *Matrix) checkMemory(s Storage, memory accel.Budget) error {
-	if m.fitsMemory(s, memory) {
+// checkMemory returns an *accel.MemoryError, with the storages that would fit, if the given storage does not fit the
+// memory budget.
+func (m *Matrix) checkMemory(storage Storage, memory accel.Budget) error {
+	if m.fitsMemory(storage, memory) {
 		return nil
 	}
 	advice := "allow more by --memory"
@@ -343,10 +348,11 @@ func (m *Matrix) checkMemory(s Storage, memory accel.Budget) error {
 			advice = fmt.Sprintf("%v (%s) fits, or %s", other, accel.FormatBytes(m.requiredBytes(other)), advice)
 		}
 	}
-	return memory.Check(m.requiredBytes(s), fmt.Sprintf("gram: K of %d points as %v", m.tiling.n, s), advice)
+	what := fmt.Sprintf("gram: K of %d points as %v", m.tiling.n, storage)
+	return memory.Check(m.requiredBytes(storage), what, advice)
 }
 
 // fitsMemory reports whether a storage fits the memory budget.
-func (m *Matrix) fitsMemory(s Storage, memory accel.Budget) bool {
-	return memory.Fits(m.requiredBytes(s))
+func (m *Matrix) fitsMemory(storage Storage, memory accel.Budget) bool {
+	return memory.Fits(m.requiredBytes(storage))
 }

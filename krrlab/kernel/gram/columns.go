@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Columns sets dst, n×len(idx), to the columns idx of the stored matrix K̃ (without λ), on all ranks. It is collective.
-// A recomputed matrix forms only these columns, or all tiles if that is cheaper. Columns panics if dst has another
-// shape or an index is out of range. It returns ctx's error if ctx is done.
+// Columns sets dst, n×len(idx), to the columns idx of the stored matrix K̃ (without λ), on all ranks. All ranks must
+// call Columns. A recomputed matrix forms only these columns, or all tiles if that is cheaper. Columns panics if dst
+// has another shape or an index is out of range. It returns ctx's error if ctx is done.
 func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
 	n := m.tiling.n
 	if rows, cols := dst.Dims(); rows != n || cols != len(idx) {
@@ -59,7 +59,7 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 // columns sets dst to the columns idx, without weights. It leaves the entries of other ranks unchanged.
 func (e *engine[T]) columns(ctx context.Context, dst blas64.General, idx []int) error {
 	// Forming all tiles is cheaper than forming more than half of the columns, because a tile serves two blocks of K.
-	// But it does not form skipped tiles, and EntryError has to hold for their entries, too.
+	// However, skipped tiles are not formed then, and EntryError has to hold for their entries, too.
 	if e.storage == Recompute && (2*len(idx) < e.n || e.skipsTiles()) {
 		return e.formColumns(ctx, dst, idx)
 	}
@@ -107,7 +107,7 @@ func (e *engine[T]) pickColumns(ctx context.Context, dst blas64.General, idx []i
 		})
 	}
 
-	// One block of rows at a time, so that its part of dst stays in cache.
+	// Each task handles one block of rows, so that its part of dst stays in cache.
 	workers := make([]worker[T], accel.Threads())
 	return accel.ForEach(ctx, e.blocks, func(thread, b int) {
 		for columnBlock, picked := range picks {
@@ -118,7 +118,7 @@ func (e *engine[T]) pickColumns(ctx context.Context, dst blas64.General, idx []i
 	})
 }
 
-// Submatrix sets dst, len(rows)×len(cols), to K(rows, cols) (without λ). It is not collective: the calling rank
+// Submatrix sets dst, len(rows)×len(cols), to K(rows, cols) (without λ). One rank may call it alone: the calling rank
 // computes all entries, with the same arithmetic as the tiles. An entry has the same bits as the entry that Columns
 // computes for the same columns in a recomputed matrix. Submatrix panics if an index is out of range, and returns ctx's
 // error if ctx is done.
@@ -144,14 +144,14 @@ func (e *engine[T]) submatrix(ctx context.Context, dst blas64.General, rows, col
 // holds, for each of its slots, an index into rows, or −1 for a free slot.
 //
 // A BLAS may use other code for small products, and the bits of an entry may depend on its position in the product.
-// With few columns in the last chunk of columns, each row therefore has the slot of its position in its own block; with
-// more, the rows are packed one after the other. The rows of the last block, which may be shorter, have batches of that
-// block's size.
+// With few columns in the last chunk of columns, each row therefore has the slot of its position in its own block. With
+// more columns, the rows are packed one after the other. The rows of the last block, which may be shorter, have batches
+// of that block's size.
 func (e *engine[T]) rowBatches(rows []int, columns int) [][]int {
 	const manyColumns = 16 // columns from which on products have the same bits at any position
 	lastChunk := (columns-1)%e.size + 1
 	packs, packedRows := lastChunk >= manyColumns, 0
-	var batches [2][][]int              // of rows of full blocks, and of rows of the last block
+	var batches [2][][]int              // batches of rows of full blocks, and of rows of the last block
 	nextBatch := make([][2]int, e.size) // for each slot and both kinds, the first batch in which the slot is free
 	for a, i := range rows {
 		b := e.blockOf(e.position(i))
@@ -209,16 +209,16 @@ func (e *engine[T]) formBlocks(ctx context.Context, dst blas64.General, idx []in
 			if len(indices) > 0 {
 				e.fillTile(tile, len(chunk), x, z, &w.kernel)
 			}
-			for r, i := range indices {
-				if dstRows[r] < 0 {
+			for a, i := range indices {
+				if dstRows[a] < 0 {
 					continue
 				}
-				dstRow := dst.Data[dstRows[r]*dst.Stride+chunkStart:]
-				for q, v := range tile[r*len(chunk) : (r+1)*len(chunk)] {
-					if chunk[q] == i { // the exact diagonal, as in the tiles
+				dstRow := dst.Data[dstRows[a]*dst.Stride+chunkStart:]
+				for k, v := range tile[a*len(chunk) : (a+1)*len(chunk)] {
+					if chunk[k] == i { // the exact diagonal, as in the tiles
 						v = T(e.diag[e.position(i)] - e.shift)
 					}
-					dstRow[q] = float64(v) + e.shift
+					dstRow[k] = float64(v) + e.shift
 				}
 			}
 		})

@@ -35,13 +35,16 @@ type operations interface {
 // point is its number in the order of the tiling.
 type engine[T entry] struct {
 	*tiling
-	k        kernel.Kernel
-	x        points.Points  // the points in the caller's order
-	panels   []points.Panel // the points of each block, with norms
-	diag     []float64      // k(x_i, x_i) by position
+
+	// fillTile sets dst[a*ld+b] = k(x_a, z_b) − shift for two blocks of points.
 	fillTile func(dst []T, ld int, x, z points.Panel, w *kernel.Workspace)
-	shift    float64 // tiles store the entries of K − shift·11ᵀ
-	storage  Storage
+
+	k       kernel.Kernel  // the kernel
+	x       points.Points  // the points in the caller's order
+	panels  []points.Panel // the points of each block, with norms
+	diag    []float64      // k(x_i, x_i) by position
+	shift   float64        // tiles store the entries of K − shift·11ᵀ
+	storage Storage        // format of the stored tiles
 
 	// packedWords holds 16-bit words for each tile of this rank. With Fixed16 they are the entries, round(65535·v) for
 	// v in [0, 1]. If entries are dropped, they are a bitmap of (cols+15)/16 words per row, with a bit set for each
@@ -64,7 +67,7 @@ type engine[T entry] struct {
 // fixed16One is the 16-bit integer that represents the value 1.
 const fixed16One = 1<<16 - 1
 
-// worker is the scratch memory of one worker.
+// worker is the scratch memory of one goroutine.
 type worker[T entry] struct {
 	kernel       kernel.Workspace
 	tile         []T // an unpacked or recomputed tile
@@ -118,13 +121,13 @@ func engineOf[T entry](m *Matrix, fill func(dst []T, ld int, x, z points.Panel, 
 	if m.pointTree != nil {
 		ordered = points.Gather(ordered, m.pointTree.Order)
 	}
-	p := points.NewPanel(ordered)
+	panel := points.NewPanel(ordered)
 	if c.Arithmetic == kernel.Float32 {
-		p = points.NewPanel32(ordered)
+		panel = points.NewPanel32(ordered)
 	}
 	e.panels = make([]points.Panel, m.tiling.blocks)
 	for b := range e.panels {
-		e.panels[b] = p.Slice(m.tiling.block(b))
+		e.panels[b] = panel.Slice(m.tiling.block(b))
 	}
 	if c.Sparse != nil && c.Sparse.EntryCutoff > 0 {
 		e.dropped = newDroppedRowSums(c.Sparse.EntryCutoff, m.tiling.n)
@@ -168,39 +171,40 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(formed, total int
 	return nil
 }
 
-// reuse makes formAll take over the entries of another engine, nil for none, of the same type and storage, all of
-// whose tiles are dense. Its points are the first ones of e, in blocks of the same size.
+// reuse makes formAll take over the entries of the engine leading, which has the same type and storage and only dense
+// tiles. The points of leading must be the first points of e, in blocks of the same size. For nil nothing is taken
+// over.
 func (e *engine[T]) reuse(leading operations) { e.leading, _ = leading.(*engine[T]) }
 
-// reuseTile takes over the entries of tile p from the leading engine. If that has all rows of the tile, reuseTile
-// stores the same memory as tile p, and isComplete is true. Otherwise it copies the rows that the leading engine has to
-// the memory t from allocate, and returns their number, 0 without a leading engine.
-func (e *engine[T]) reuseTile(p int, allocate func() []T) (t []T, rows int, isComplete bool) {
+// reuseTile takes over the entries of tile p from the leading engine. If that engine has all rows of the tile,
+// reuseTile stores the same memory as tile p, and isComplete is true. Otherwise it copies the rows that the leading
+// engine has to tile, the memory that allocate returns, and rows is their number, 0 without a leading engine.
+func (e *engine[T]) reuseTile(p int, allocate func() []T) (tile []T, rows int, isComplete bool) {
 	i, j := int(e.order[p].i), int(e.order[p].j)
 	if e.leading == nil || i >= e.leading.blocks {
 		return allocate(), 0, false
 	}
-	q, _ := e.leading.indexOf(i, j)
+	leadingIndex, _ := e.leading.indexOf(i, j)
 	rows = e.leading.rows(i)
 	switch isComplete = rows == e.rows(i); {
 	case isComplete && e.storage == Fixed16:
-		e.packedWords[p] = e.leading.packedWords[q]
+		e.packedWords[p] = e.leading.packedWords[leadingIndex]
 		return nil, rows, true
 	case isComplete:
-		e.entries[p] = e.leading.entries[q]
+		e.entries[p] = e.leading.entries[leadingIndex]
 		return nil, rows, true
 	}
-	t = allocate()
-	old, oldCols, cols := e.leading.tile(new(worker[T]), q), e.leading.rows(j), e.rows(j)
-	for a := range rows {
-		copy(t[a*cols:], old[a*oldCols:(a+1)*oldCols])
+	tile = allocate()
+	oldTile, oldCols, cols := e.leading.tile(new(worker[T]), leadingIndex), e.leading.rows(j), e.rows(j)
+	for row := range rows {
+		copy(tile[row*cols:], oldTile[row*oldCols:(row+1)*oldCols])
 	}
-	return t, rows, false
+	return tile, rows, false
 }
 
 // formTile computes and stores tile p.
 func (e *engine[T]) formTile(w *worker[T], p int) error {
-	t, rows, isComplete := e.reuseTile(p, func() []T {
+	tile, rows, isComplete := e.reuseTile(p, func() []T {
 		if e.storage == Fixed16 || e.dropped != nil {
 			return buffer.Grow(&w.tile, e.tileArea(p))
 		}
@@ -210,18 +214,18 @@ func (e *engine[T]) formTile(w *worker[T], p int) error {
 	if isComplete {
 		return nil
 	}
-	e.formRowsTo(t, p, rows, &w.kernel)
+	e.formRowsTo(tile, p, rows, &w.kernel)
 	if !kernel.BuiltIn(e.k) {
-		if err := e.checkEntries(p, t); err != nil {
+		if err := e.checkEntries(p, tile); err != nil {
 			return err
 		}
 	}
 	switch {
 	case e.storage == Fixed16:
-		e.packedWords[p] = make([]uint16, len(t))
-		simd.ToUint16(e.packedWords[p], any(t).([]float32), fixed16One)
+		e.packedWords[p] = make([]uint16, len(tile))
+		simd.ToUint16(e.packedWords[p], any(tile).([]float32), fixed16One)
 	case e.dropped != nil:
-		e.packTile(w, p, t)
+		e.packTile(w, p, tile)
 	}
 	return nil
 }
@@ -231,20 +235,20 @@ func (e *engine[T]) tileArea(p int) int {
 	return e.rows(int(e.order[p].i)) * e.rows(int(e.order[p].j))
 }
 
-// formRowsTo computes the rows of tile p from the given one on in dst, which has the rows before it.
+// formRowsTo computes the rows of tile p from firstRow on in dst, which already has the earlier rows.
 func (e *engine[T]) formRowsTo(dst []T, p, firstRow int, w *kernel.Workspace) {
-	r := e.order[p]
-	x, z := e.panels[r.i], e.panels[r.j]
+	ref := e.order[p]
+	x, z := e.panels[ref.i], e.panels[ref.j]
 	cols := z.Len()
 	if firstRow > 0 {
 		x = x.Slice(firstRow, x.Len())
 	}
 	e.fillTile(dst[firstRow*cols:], cols, x, z, w)
-	if r.i != r.j {
+	if ref.i != ref.j {
 		return
 	}
-	lo, _ := e.block(int(r.i))
-	for a := range cols { // make the tile exactly symmetric, with the exact diagonal
+	lo, _ := e.block(int(ref.i))
+	for a := range cols { // makes the tile exactly symmetric, with the exact diagonal
 		for b := range a {
 			dst[b*cols+a] = dst[a*cols+b]
 		}
@@ -252,10 +256,10 @@ func (e *engine[T]) formRowsTo(dst []T, p, firstRow int, w *kernel.Workspace) {
 	}
 }
 
-// checkEntries returns an error that names the first entry of tile p, with entries t, that is not finite, or is outside
-// [0, 1] for Fixed16.
-func (e *engine[T]) checkEntries(p int, t []T) error {
-	for q, v := range t {
+// checkEntries returns an error that names the first entry of tile p, with entries tile, that is not finite, or is
+// outside [0, 1] for Fixed16.
+func (e *engine[T]) checkEntries(p int, tile []T) error {
+	for k, v := range tile {
 		hint := ""
 		switch {
 		case e.storage == Fixed16 && !(v >= 0 && v <= 1):
@@ -263,11 +267,11 @@ func (e *engine[T]) checkEntries(p int, t []T) error {
 		case v-v == 0: // finite
 			continue
 		}
-		r := e.order[p]
-		i0, _ := e.block(int(r.i))
-		j0, _ := e.block(int(r.j))
-		cols := e.rows(int(r.j))
-		return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", e.k, e.point(i0+q/cols), e.point(j0+q%cols), v,
+		ref := e.order[p]
+		i0, _ := e.block(int(ref.i))
+		j0, _ := e.block(int(ref.j))
+		cols := e.rows(int(ref.j))
+		return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", e.k, e.point(i0+k/cols), e.point(j0+k%cols), v,
 			hint)
 	}
 	return nil
@@ -277,16 +281,16 @@ func (e *engine[T]) checkEntries(p int, t []T) error {
 func (e *engine[T]) tile(w *worker[T], p int) []T {
 	switch {
 	case e.storage == Recompute:
-		t := buffer.Grow(&w.tile, e.tileArea(p))
-		e.formRowsTo(t, p, 0, &w.kernel)
-		return t
+		tile := buffer.Grow(&w.tile, e.tileArea(p))
+		e.formRowsTo(tile, p, 0, &w.kernel)
+		return tile
 	case e.storage == Fixed16:
-		t := buffer.Grow(&w.tile, e.tileArea(p))
-		simd.FromUint16(any(t).([]float32), e.packedWords[p])
-		for q, v := range t {
-			t[q] = v / fixed16One
+		tile := buffer.Grow(&w.tile, e.tileArea(p))
+		simd.FromUint16(any(tile).([]float32), e.packedWords[p])
+		for k, v := range tile {
+			tile[k] = v / fixed16One
 		}
-		return t
+		return tile
 	case e.packedWords != nil && e.packedWords[p] != nil:
 		return e.unpackTile(w, p)
 	}

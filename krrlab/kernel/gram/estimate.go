@@ -43,7 +43,7 @@ import (
 // The reference K_m is computed from differences in float64. If those are expensive, it is computed from inner products
 // whose proved error bound is at most a hundredth of the preferred accuracy. The bound is added to the estimate.
 //
-// The estimate cannot see errors that occur in no measured row, such as those of a few points close together at a
+// The estimate does not include errors that occur in no measured row, such as those of a few points close together at a
 // medium distance from the origin, which need differences. The true residual of an answer reveals them.
 type Estimate struct {
 	Arithmetic kernel.Arithmetic // precision of the inner products or distances
@@ -71,7 +71,7 @@ const (
 
 // sample is K on some points, in float64.
 type sample struct {
-	m           *Matrix
+	matrix      *Matrix
 	random      int                   // number m of random points; they come first
 	idx         []int                 // indices of the points
 	x           points.Points         // the points
@@ -86,7 +86,7 @@ type sample struct {
 
 // newSample draws a sample and computes its entries. They are accurate enough to measure errors of the size accuracy.
 func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (*sample, error) {
-	s := &sample{m: m}
+	s := &sample{matrix: m}
 	s.drawRows(rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
 	n := len(s.idx)
@@ -106,7 +106,7 @@ func (m *Matrix) newSample(ctx context.Context, accuracy float64, seed uint64) (
 
 // drawRows chooses the points of the sample.
 func (s *sample) drawRows(g rng.Stream) {
-	m := s.m
+	m := s.matrix
 	s.idx, s.random = kernel.ProbeRows(m.placement.Panel.Norms, m.sampleSize(), largestNormRows, g)
 	if m.factors == nil {
 		return
@@ -132,14 +132,14 @@ func (s *sample) drawRows(g rng.Stream) {
 // norm of at most 2·rms·noiseGrowth on all rows, and of at most 2·rms·sampleEdge on the m random rows. A norm on the m
 // rows that grows like ‖K‖₂ is signalGrowth times as large on all rows.
 func (s *sample) normGrowth() (noiseGrowth, sampleEdge, signalGrowth float64) {
-	n, rows := float64(s.m.tiling.n), float64(s.random)
+	n, rows := float64(s.matrix.tiling.n), float64(s.random)
 	if s.factors == nil {
 		return math.Sqrt(n), math.Sqrt(rows), n / rows
 	}
 	spread := func(factors []float64) float64 { // √(max f²/Σf²)
 		return slices.Max(factors) / blas64.Nrm2(blas64.Vector{N: len(factors), Inc: 1, Data: factors})
 	}
-	return rows * spread(s.m.factors), rows * spread(s.factors[:s.random]), 1
+	return rows * spread(s.matrix.factors), rows * spread(s.factors[:s.random]), 1
 }
 
 // scaled returns the lower triangle a scaled on both sides by factors, or a itself if factors is nil.
@@ -184,7 +184,7 @@ func (s *sample) meanEntry() float64 {
 	if !(math.Abs(sum) <= math.MaxFloat64) {
 		return 0
 	}
-	_, exp := math.Frexp(slices.Max(s.m.diag))
+	_, exp := math.Frexp(slices.Max(s.matrix.diag))
 	return math.Ldexp(math.Round(math.Ldexp(sum/float64(s.random*(s.random+1)/2), 10-exp)), exp-10)
 }
 
@@ -196,40 +196,41 @@ func (s *sample) formRows(ctx context.Context, method method, mean []float64, se
 	if method.centered {
 		x = points.Shift(x, mean)
 	}
-	p := points.NewPanel(x)
+	panel := points.NewPanel(x)
 	if method.arithmetic == kernel.Float32 {
-		p = points.NewPanel32(x)
+		panel = points.NewPanel32(x)
 	}
-	type scratch struct {
+	type workerMemory struct {
 		workspace kernel.Workspace
-		t64       []float64
-		t32       []float32
+		tile64    []float64
+		tile32    []float32
 	}
-	workers := make([]scratch, accel.Threads())
-	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(thread, b int) {
-		w := &workers[thread]
-		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, n)
-		values, rowPanel, columnPanel := buffer.Grow(&w.t64, (hi-lo)*hi), p.Slice(lo, hi), p.Slice(0, hi)
+	workers := make([]workerMemory, accel.Threads())
+	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(thread, block int) {
+		scratch := &workers[thread]
+		lo, hi := block*sampleBlock, min((block+1)*sampleBlock, n)
+		values := buffer.Grow(&scratch.tile64, (hi-lo)*hi)
+		rowPanel, columnPanel := panel.Slice(lo, hi), panel.Slice(0, hi)
 		shift := 0.0
 		if method.inFloat64 {
-			kernel.Tile64(values, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.workspace)
+			kernel.Tile64(values, hi, s.matrix.k, rowPanel, columnPanel, method.arithmetic, &scratch.workspace)
 		} else {
-			t32 := buffer.Grow(&w.t32, len(values))
+			tile32 := buffer.Grow(&scratch.tile32, len(values))
 			if s.table != nil && !method.inFixed16 {
 				shift = s.table.Shift()
-				s.table.Tile32(t32, hi, rowPanel, columnPanel, &w.workspace)
+				s.table.Tile32(tile32, hi, rowPanel, columnPanel, &scratch.workspace)
 			} else {
-				kernel.Tile32(t32, hi, s.m.k, rowPanel, columnPanel, method.arithmetic, &w.workspace)
+				kernel.Tile32(tile32, hi, s.matrix.k, rowPanel, columnPanel, method.arithmetic, &scratch.workspace)
 			}
-			for q, v := range t32 {
-				if values[q] = float64(v) + shift; method.inFixed16 {
-					values[q] = math.RoundToEven(values[q]*fixed16One) / fixed16One
+			for k, v := range tile32 {
+				if values[k] = float64(v) + shift; method.inFixed16 {
+					values[k] = math.RoundToEven(values[k]*fixed16One) / fixed16One
 				}
 			}
 		}
 		for i := lo; i < hi; i++ {
 			row := values[(i-lo)*hi : (i-lo)*hi+i+1]
-			row[i] = s.m.diag[s.idx[i]] // tiles store the exact diagonal
+			row[i] = s.matrix.diag[s.idx[i]] // tiles store the exact diagonal
 			if !method.inFloat64 {
 				row[i] = float64(float32(row[i]-shift)) + shift
 			}
@@ -243,7 +244,7 @@ func (s *sample) formRows(ctx context.Context, method method, mean []float64, se
 func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 	rows, random := len(s.idx), s.random
 	entryErrors := make([]float64, rows*rows)
-	err := s.formRows(ctx, method, s.m.tileShift, func(i int, row []float64) {
+	err := s.formRows(ctx, method, s.matrix.tileShift, func(i int, row []float64) {
 		for j, v := range row {
 			entryErrors[i*rows+j] = v - s.entries[i*rows+j]
 		}
@@ -284,16 +285,16 @@ func (s *sample) measure(ctx context.Context, method method) (Estimate, error) {
 		norm, _ = powerIteration(entryErrors, random, rows)
 	}
 
-	ev := make([]float64, random) // E_m·v for the leading eigenvector v of K_m
-	symv(ev, entryErrors, s.eigenvector, rows)
-	c := math.Abs(blas64.Dot(blas64.Vector{N: random, Inc: 1, Data: ev},
+	product := make([]float64, random) // E_m·v for the leading eigenvector v of K_m
+	symv(product, entryErrors, s.eigenvector, rows)
+	correlated := math.Abs(blas64.Dot(blas64.Vector{N: random, Inc: 1, Data: product},
 		blas64.Vector{N: random, Inc: 1, Data: s.eigenvector}))
 	noiseGrowth, sampleEdge, signalGrowth := s.normGrowth()
 	sampleEdge *= estimate.Rms // half of the edge of the semicircle
 	if norm > 2.1*sampleEdge {
-		c = max(c, (norm+math.Sqrt(norm*norm-4*sampleEdge*sampleEdge))/2)
+		correlated = max(correlated, (norm+math.Sqrt(norm*norm-4*sampleEdge*sampleEdge))/2)
 	}
-	predicted := 2*estimate.Rms*noiseGrowth + c*signalGrowth
+	predicted := 2*estimate.Rms*noiseGrowth + correlated*signalGrowth
 	rounding := 0x1p-52 * s.normK * signalGrowth // rounding of float64 entries, which Rms does not see
 	// The factor 1.1 allows for a power iteration whose norm is slightly too small.
 	estimate.Bound = max(predicted, 1.1*estimate.Norm, rounding) + s.errorBound
@@ -326,7 +327,7 @@ func (s *sample) bestEstimate(ctx context.Context, c *Choice, methods []method, 
 func powerIteration(a []float64, m, stride int) (norm float64, v []float64) {
 	v, w := make([]float64, m), make([]float64, m)
 	state := uint64(1)
-	for i := range v { // a fixed vector without structure
+	for i := range v { // pseudorandom numbers by the linear congruential generator of D. E. Knuth's MMIX
 		state = state*6364136223846793005 + 1442695040888963407
 		v[i] = 0.5 + float64(state>>40)/(1<<24)
 		if state>>39&1 == 1 {
@@ -353,27 +354,28 @@ func powerIteration(a []float64, m, stride int) (norm float64, v []float64) {
 func symv(y, a, x []float64, stride int) {
 	m := len(x)
 	blocks := (m + sampleBlock - 1) / sampleBlock
+	// above[block*m+i] is the contribution of a block to row i above the block.
 	above, work := make([]float64, blocks*m), make([]simd.Workspace, accel.Threads())
-	accel.Each(blocks, func(thread, b int) {
-		b = blocks - 1 - b // longest blocks first
-		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, m)
-		d := blas64.Symmetric{Uplo: blas.Lower, N: hi - lo, Stride: stride, Data: a[lo*stride+lo:]}
-		blas64.Symv(1, d, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0,
+	accel.Each(blocks, func(thread, block int) {
+		block = blocks - 1 - block // the longest blocks come first
+		lo, hi := block*sampleBlock, min((block+1)*sampleBlock, m)
+		diagonalBlock := blas64.Symmetric{Uplo: blas.Lower, N: hi - lo, Stride: stride, Data: a[lo*stride+lo:]}
+		blas64.Symv(1, diagonalBlock, blas64.Vector{N: hi - lo, Inc: 1, Data: x[lo:]}, 0,
 			blas64.Vector{N: hi - lo, Inc: 1, Data: y[lo:]})
 		if lo > 0 {
-			simd.AddBothProducts(hi-lo, lo, a[lo*stride:], stride, x[:lo], above[b*m:b*m+lo], x[lo:hi], y[lo:hi], 1,
-				&work[thread])
+			simd.AddBothProducts(hi-lo, lo, a[lo*stride:], stride, x[:lo],
+				above[block*m:block*m+lo], x[lo:hi], y[lo:hi], 1, &work[thread])
 		}
 	})
-	for b := range blocks {
-		floats.Add(y[:b*sampleBlock], above[b*m:b*m+b*sampleBlock])
+	for block := range blocks {
+		floats.Add(y[:block*sampleBlock], above[block*m:block*m+block*sampleBlock])
 	}
 }
 
 // normalize divides v by its norm and returns the norm. A zero vector becomes NaN.
 func normalize(v []float64) float64 {
-	x := blas64.Vector{N: len(v), Inc: 1, Data: v}
-	norm := blas64.Nrm2(x)
-	blas64.Scal(1/norm, x)
+	vector := blas64.Vector{N: len(v), Inc: 1, Data: v}
+	norm := blas64.Nrm2(vector)
+	blas64.Scal(1/norm, vector)
 	return norm
 }

@@ -45,7 +45,7 @@ func TestMeasuredEstimate(t *testing.T) {
 		errorMatrix, _ := testkit.WithEigenvalues(7, d)
 		sampleError.Slice(0, randomRows, 0, randomRows).(*mat.Dense).Copy(errorMatrix)
 		sampleError.Set(randomRows+3, randomRows+3, c.size*c.outlier)
-		s := &sample{m: matrix, random: randomRows, idx: make([]int, rows), x: x.Slice(0, rows),
+		s := &sample{matrix: matrix, random: randomRows, idx: make([]int, rows), x: x.Slice(0, rows),
 			entries:    make([]float64, rows*rows),
 			errorBound: 0.25 * c.size, normK: c.normK, eigenvector: v}
 		a := mat.NewDense(rows, rows, nil)

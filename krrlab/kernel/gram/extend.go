@@ -34,22 +34,22 @@ func (m *Matrix) Extend(ctx context.Context, x points.Points, o *Options) (*Matr
 	case size > 2*m.tiling.size:
 		return nil, fmt.Errorf("gram: tiles of %d points are small for %d", m.tiling.size, n)
 	}
-	e, opt, err := newMatrix(m.k, x, m.lambda, &opt)
+	extended, opt, err := newMatrix(m.k, x, m.lambda, &opt)
 	if err != nil {
 		return nil, err
 	}
-	e.tileShift = m.tileShift
-	if e.choice, err = e.choose(ctx, &opt); err != nil {
+	extended.tileShift = m.tileShift
+	if extended.choice, err = extended.choose(ctx, &opt); err != nil {
 		return nil, err
 	}
-	if !e.choice.SameStorage(m.choice) || e.choice.ExactProducts != m.choice.ExactProducts {
+	if !extended.choice.SameStorage(m.choice) || extended.choice.ExactProducts != m.choice.ExactProducts {
 		return nil, errors.New("gram: the new points take other distances than the tiles have")
 	}
-	e.buildEngine()
-	e.ops.reuse(m.ops)
-	if err := e.ops.formAll(ctx, opt.Progress); err != nil {
+	extended.buildEngine()
+	extended.ops.reuse(m.ops)
+	if err := extended.ops.formAll(ctx, opt.Progress); err != nil {
 		return nil, err
 	}
-	e.choice.Bytes = e.Bytes()
-	return e, nil
+	extended.choice.Bytes = extended.Bytes()
+	return extended, nil
 }

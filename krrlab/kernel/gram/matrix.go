@@ -21,23 +21,23 @@ import (
 // vectors per worker.
 type Matrix struct {
 	*source
-	lambda      float64
+	lambda      float64    // λ
 	tiling      *tiling    // blocks of points, and the tiles of this rank
 	pointTree   *tree.Tree // its leaves are the blocks of sparse tiles; nil if all tiles are formed
 	skippedSums []float64  // for each leaf, a bound of the row sums of its skipped tiles
 	tileShift   []float64  // vector by which centered tiles shift the points: mean, or in Extend that of fewer points
-	choice      Choice
-	ops         operations
-	comm        comm.Comm
+	choice      Choice     // how the tiles are stored and computed
+	ops         operations // the tiles of this rank, and products with them
+	comm        comm.Comm  // the ranks among which the tiles are distributed
 }
 
 // source is the kernel and the points of a matrix, with what is computed from them once. It does not change, and the
 // matrices of the same points share it.
 type source struct {
-	k              kernel.Kernel
+	k              kernel.Kernel         // the kernel
 	x              points.Points         // the points without weights
 	factors        []float64             // √w_i of points.Weighted; nil without weights
-	placement      kernel.Placement      // of the points without weights
+	placement      kernel.Placement      // the points without weights, shifted if that is more accurate
 	mean           []float64             // mean of the points; nil unless the kernel depends on x−z only
 	diag           []float64             // k(x_i, x_i)
 	diagonalBounds []float64             // Placement.DiagonalBounds; diag if K is known to be positive semi-definite
@@ -70,8 +70,8 @@ func newSource(k kernel.Kernel, x points.Points) (*source, error) {
 
 // New returns K+λI for the points x, K_ij = k(x_i, x_j), and forms the tiles unless they are recomputed. For
 // points.Weighted, K stands for SKS with S = diag(√w_i). The tiles still store the entries k(x_i, x_j), so storage,
-// tiles and their cost do not depend on the weights; products, columns and the diagonal are scaled by S. Everything
-// else that is documented about K, such as its error bounds, refers to SKS.
+// tiles and their cost do not depend on the weights; products, columns and the diagonal are scaled by S. All other
+// statements about K, such as error bounds, refer to SKS.
 //
 // New returns an error if k is not valid, if x has no points or values too large to square, if λ is negative or not a
 // number, if k overflows, and an *accel.MemoryError if the requested storage does not fit o.Memory (with Auto: if not
@@ -142,11 +142,11 @@ func newMatrix(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*M
 	if err := kernel.Check(k, x); err != nil {
 		return nil, opt, err
 	}
-	s, err := newSource(k, x)
+	src, err := newSource(k, x)
 	if err != nil {
 		return nil, opt, err
 	}
-	m := &Matrix{source: s, lambda: lambda, tileShift: s.mean, comm: opt.Comm}
+	m := &Matrix{source: src, lambda: lambda, tileShift: src.mean, comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, cyclicDistribution{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	return m, opt, nil
@@ -200,8 +200,9 @@ func tableBytes(t *tiling) int64 {
 
 // tableBytesFor is tableBytes for n points in the given numbers of tiles and blocks.
 func tableBytesFor(n, tiles, blocks int64) int64 {
+	const pointBytes = 24 // diagonal entry, norm and row scale of a point
 	const refBytes, sliceBytes, panelBytes = 8, 24, 80
-	return 24*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
+	return pointBytes*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
 }
 
 // Points returns x, without weights.
@@ -216,22 +217,22 @@ func (m *Matrix) Diag() []float64 { return m.weighted(m.diag) }
 // Trace returns tr K, without λ.
 func (m *Matrix) Trace() float64 { return sum(m.weighted(m.diag)) }
 
-// weighted returns the vector v_i·w_i.
+// weighted returns the vector of the v_i·w_i, where w_i is the weight of point i.
 func (m *Matrix) weighted(v []float64) []float64 {
 	v = slices.Clone(v)
-	for i, f := range m.factors {
-		v[i] *= f * f
+	for i, factor := range m.factors {
+		v[i] *= factor * factor
 	}
 	return v
 }
 
-// maxWeight returns max w_i.
+// maxWeight returns the largest weight w_i.
 func (m *Matrix) maxWeight() float64 {
 	if m.factors == nil {
 		return 1
 	}
-	f := slices.Max(m.factors)
-	return f * f
+	maxFactor := slices.Max(m.factors)
+	return maxFactor * maxFactor
 }
 
 // scale multiplies the entries dst = K(rows, cols) by √w_i√w_j. If rows is nil, dst has all rows of K.
@@ -284,9 +285,10 @@ func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64)
 // exactTileSize is the tile size of Exact. A smaller tile has shorter sums, which round less, but more overhead.
 const exactTileSize = 128
 
-// Exact returns the matrix of the same points recomputed tile by tile in float64 for every product. Solvers compute
-// true residuals with it. Distances are formed from inner products if that guarantees ‖E‖₂ ≤ accuracy, and from
-// differences otherwise. Choice().Error is the proved bound of ‖E‖₂, and Rounding bounds the error of a product.
+// Exact returns the matrix of the same points recomputed tile by tile in float64 for every product. Solvers use the
+// result to compute true residuals. Distances are formed from inner products if ‖E‖₂ ≤ accuracy can then be proved, and
+// from coordinate differences otherwise. Choice().Error is the proved bound of ‖E‖₂, and Rounding bounds the error of a
+// product.
 //
 // The result stores no K. A product costs n²d flops (n²d/2 multiply-adds) plus the kernel values; with differences it
 // costs about ten times as much. If m stores K in float64 with a proved error (Choice().Certain), Exact returns m.
@@ -295,17 +297,18 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 		return m
 	}
 	n := m.tiling.n
-	e := &Matrix{source: m.source, lambda: m.lambda, tileShift: m.mean, comm: m.comm}
-	e.tiling = newTiling(n, min(n, exactTileSize), cyclicDistribution{m.comm.Rank(), m.comm.Size()})
-	e.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
+	exact := &Matrix{source: m.source, lambda: m.lambda, tileShift: m.mean, comm: m.comm}
+	exact.tiling = newTiling(n, min(n, exactTileSize), cyclicDistribution{m.comm.Rank(), m.comm.Size()})
+	exact.choice = Choice{N: n, Storage: Recompute, Accuracy: accuracy, Certain: true, Reason: "exact",
 		ExactProducts: kernel.HasExactProducts(m.k, m.placement.Summary)}
-	e.skipTilesOf(m, accuracy/2)
-	method, bound := m.certainMethod(accuracy - e.choice.dropped())
-	e.choice.Tile, e.choice.Arithmetic, e.choice.Centered = e.tiling.size, method.arithmetic, method.centered
-	e.choice.Error = bound + e.choice.dropped()
-	e.buildEngine()
-	e.choice.Bytes = e.Bytes()
-	return e
+	exact.skipTilesOf(m, accuracy/2)
+	method, bound := m.certainMethod(accuracy - exact.choice.dropped())
+	exact.choice.Tile = exact.tiling.size
+	exact.choice.Arithmetic, exact.choice.Centered = method.arithmetic, method.centered
+	exact.choice.Error = bound + exact.choice.dropped()
+	exact.buildEngine()
+	exact.choice.Bytes = exact.Bytes()
+	return exact
 }
 
 // Certified returns a matrix that shares the tiles of m and has a proved error bound (Choice().Certain). It returns nil
@@ -319,11 +322,11 @@ func (m *Matrix) Certified() *Matrix {
 	if m.choice.Centered {
 		placed = points.NewPanel(m.computedPoints())
 	}
-	e := *m
-	e.choice.Certain = true
-	e.choice.Error = sum(m.weighted(m.diagonalBounds)) *
+	certified := *m
+	certified.choice.Certain = true
+	certified.choice.Error = sum(m.weighted(m.diagonalBounds)) *
 		(kernel.EntryError(m.k, m.choice.Arithmetic, kernel.SummaryOf(placed)) + m.scaleError())
-	return &e
+	return &certified
 }
 
 // sumRounding returns the bound of the relative rounding error of the sums in a product with float64 tiles.
@@ -345,14 +348,14 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	}
 	n, t := c.Dims()
 	bound := make([]float64, t)
-	sizes := m.weighted(m.diagonalBounds)
-	trace := floats.Sum(sizes)
+	weightedBounds := m.weighted(m.diagonalBounds)
+	trace := floats.Sum(weightedBounds)
 	perUnit := m.choice.Error - m.choice.dropped() + m.sumRounding()*trace // (δ + …)·tr K
 	raw := c.RawMatrix()
 	for j := range bound {
 		var sum float64 // Σ √k_ii·|c_i|
 		for i := range n {
-			sum += math.Sqrt(sizes[i]) * math.Abs(raw.Data[i*raw.Stride+j])
+			sum += math.Sqrt(weightedBounds[i]) * math.Abs(raw.Data[i*raw.Stride+j])
 		}
 		bound[j] = (4*u*m.lambda + m.choice.dropped()) * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {

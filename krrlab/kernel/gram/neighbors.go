@@ -36,14 +36,14 @@ func (n *NeighborLists) Of(i int) (index []int32, value []float32) {
 // are those of the stored K, rounded to float32; zero entries are ignored. K is read once. The result does not depend
 // on the number of threads or ranks.
 //
-// It takes 8·n·count bytes, and the same again while it runs, on every rank. It panics if position does not have n
-// entries or count is not positive.
+// Neighbors takes 8·n·count bytes, and the same again while it runs, on every rank. It panics if position does not have
+// n entries or count is not positive.
 func (m *Matrix) Neighbors(ctx context.Context, position []int32, count int) (*NeighborLists, error) {
 	return m.NeighborsFrom(ctx, position, count, 0)
 }
 
-// NeighborsFrom is Neighbors for the points from the given first one on; the lists of the others are undefined. It
-// skips the rows of dense tiles that contain none of these points.
+// NeighborsFrom is Neighbors for the points from the given first one on; the lists of the other points are undefined.
+// NeighborsFrom skips the rows of dense tiles that contain none of these points.
 func (m *Matrix) NeighborsFrom(ctx context.Context, position []int32, count, firstPoint int) (*NeighborLists, error) {
 	n := m.tiling.n
 	if len(position) != n || count < 1 {
@@ -101,16 +101,16 @@ type search struct {
 	firstBlock int // tiles in block rows before this one are skipped
 }
 
-// encodeKey returns a key for neighbor j with value w. Keys are ordered by |w|, and for equal |w| in favor of the
-// smaller j. The lowest bit holds the sign of w.
-func encodeKey(j int, w float32) uint64 {
-	b := math.Float32bits(w)
-	return uint64(b&^(1<<31))<<32 | uint64(math.MaxInt32-j)<<1 | uint64(b>>31)
+// encodeKey returns a key for neighbor j with value value. Keys are ordered by |value|, and for equal |value| in favor
+// of the smaller j. The lowest bit holds the sign of value.
+func encodeKey(j int, value float32) uint64 {
+	bits := math.Float32bits(value)
+	return uint64(bits&^(1<<31))<<32 | uint64(math.MaxInt32-j)<<1 | uint64(bits>>31)
 }
 
 // decodeKey is the inverse of encodeKey.
-func decodeKey(k uint64) (j int32, w float32) {
-	return math.MaxInt32 - int32(uint32(k)>>1), math.Float32frombits(uint32(k>>32) | uint32(k)<<31)
+func decodeKey(key uint64) (j int32, value float32) {
+	return math.MaxInt32 - int32(uint32(key)>>1), math.Float32frombits(uint32(key>>32) | uint32(key)<<31)
 }
 
 // rowsPerLock is the number of rows of a tile that a worker reads while it holds a lock. With more rows, workers wait
@@ -126,7 +126,7 @@ func (e *engine[T]) scanTiles(ctx context.Context, s *search) error {
 		tile := e.tile(w, p)
 		i0, i1 := e.block(i)
 		j0, j1 := e.block(j)
-		group := func(lo int) {
+		scanRows := func(lo int) {
 			s.locks[j].Lock() // always lock j ≤ i first, to avoid a deadlock
 			defer s.locks[j].Unlock()
 			if i != j {
@@ -134,12 +134,12 @@ func (e *engine[T]) scanTiles(ctx context.Context, s *search) error {
 				defer s.locks[i].Unlock()
 			}
 			for a := lo; a < min(lo+rowsPerLock, i1); a++ {
-				// from a diagonal tile, only the entries left of the diagonal
+				// A diagonal tile contributes only the entries left of the diagonal.
 				w.offerRow(s, a, j0, tile[(a-i0)*(j1-j0):][:min(j1, max(a, j0))-j0], e.shift)
 			}
 		}
 		for lo := i0; lo < i1; lo += rowsPerLock {
-			group(lo)
+			scanRows(lo)
 		}
 	})
 }
@@ -161,8 +161,8 @@ func (w *worker[T]) offerRow(s *search, i, j0 int, row []T, shift float64) {
 	}
 	candidates, position := buffer.Grow(&w.candidates, len(row)), s.position[i]
 	j1 := j0 + len(row)
-	n := simd.SelectMagnitudes(candidates, values, s.threshold[j0:j1], s.position[j0:j1], s.threshold[i], position)
-	for _, b := range candidates[:n] {
+	count := simd.SelectMagnitudes(candidates, values, s.threshold[j0:j1], s.position[j0:j1], s.threshold[i], position)
+	for _, b := range candidates[:count] {
 		if j := j0 + int(b); s.position[j] < position {
 			s.addNeighbor(i, encodeKey(j, values[b]))
 		} else {
@@ -217,25 +217,25 @@ func (s *search) writeList(lists *NeighborLists, t *tiling, position int) {
 
 // mergeRanks combines the heaps of all ranks, each of which has searched its own tiles.
 func (s *search) mergeRanks(ctx context.Context, m *Matrix) error {
-	n, capacity, c := m.tiling.n, s.capacity, m.comm
+	n, capacity, ranks := m.tiling.n, s.capacity, m.comm
 	for i0 := 0; i0 < n; i0 += mergeRows {
 		rows := min(mergeRows, n-i0)
 		length := rows * capacity
-		gathered := make([]float64, length*c.Size())
-		ownKeys := gathered[c.Rank()*length:]
+		gathered := make([]float64, length*ranks.Size())
+		ownKeys := gathered[ranks.Rank()*length:]
 		for a := range rows {
 			for k, key := range s.keys[(i0+a)*capacity:][:s.count[i0+a]] {
 				ownKeys[a*capacity+k] = math.Float64frombits(key)
 			}
 		}
-		if err := c.AllGather(ctx, gathered, slices.Repeat([]int{length}, c.Size())); err != nil {
+		if err := ranks.AllGather(ctx, gathered, slices.Repeat([]int{length}, ranks.Size())); err != nil {
 			return err
 		}
-		for r := range c.Size() {
-			if r == c.Rank() {
+		for rank := range ranks.Size() {
+			if rank == ranks.Rank() {
 				continue
 			}
-			for k, v := range gathered[r*length : (r+1)*length] {
+			for k, v := range gathered[rank*length : (rank+1)*length] {
 				if key := math.Float64bits(v); key != 0 {
 					s.addNeighbor(i0+k/capacity, key)
 				}
@@ -267,13 +267,13 @@ func (m *Matrix) PrincipalSubmatrix(dst []float64, ld int, idx []int, w *Submatr
 	if !ok {
 		panic("gram: a block of a matrix that is not in float64")
 	}
-	z, k := e.gatherPanel(idx, w), len(idx) // the entries are always formed again, even if tiles are stored
-	for a := 0; a < k; a += blockRows {
-		e.fillTile(dst[a*ld+a:], ld, z.Slice(a, min(a+blockRows, k)), z.Slice(a, k), &w.kernel)
+	z, size := e.gatherPanel(idx, w), len(idx) // stored tiles are not used
+	for a := 0; a < size; a += blockRows {
+		e.fillTile(dst[a*ld+a:], ld, z.Slice(a, min(a+blockRows, size)), z.Slice(a, size), &w.kernel)
 	}
 	for a, i := range idx {
 		dst[a*ld+a] = e.diag[e.position(i)]
-		for b := a; b < k && m.factors != nil; b++ {
+		for b := a; b < size && m.factors != nil; b++ {
 			dst[a*ld+b] *= m.factors[i] * m.factors[idx[b]]
 		}
 	}

@@ -31,8 +31,8 @@ func (s Storage) entryBytes() int64 { return map[Storage]int64{Float64: 8, Float
 func (s Storage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Storage) UnmarshalText(b []byte) (err error) {
-	*s, err = enum.Parse[Storage]("storage", storageNames, string(b))
+func (s *Storage) UnmarshalText(text []byte) (err error) {
+	*s, err = enum.Parse[Storage]("storage", storageNames, string(text))
 	return err
 }
 
@@ -53,8 +53,8 @@ func (t Tiles) String() string { return enum.Name(tileNames, t) }
 func (t Tiles) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (t *Tiles) UnmarshalText(b []byte) (err error) {
-	*t, err = enum.Parse[Tiles]("tiles", tileNames, string(b))
+func (t *Tiles) UnmarshalText(text []byte) (err error) {
+	*t, err = enum.Parse[Tiles]("tiles", tileNames, string(text))
 	return err
 }
 
@@ -84,7 +84,7 @@ type Options struct {
 	// Accuracy is the required bound of ‖E‖₂, where E is the storage error of the matrix. Default: λ/10.
 	Accuracy float64
 	// PreferredAccuracy is a smaller bound of ‖E‖₂ that is met if memory allows: stored matrices form distances more
-	// exactly, and Auto uses float64 storage if it fits. Default: Accuracy.
+	// accurately, and Auto uses float64 storage if it fits. Default: Accuracy.
 	PreferredAccuracy float64
 	// ExactResiduals declares that the caller computes residuals with K itself. Auto then uses 16 bits if float32 does
 	// not fit, 16 bits do, and ‖E‖₂ ≤ λ/2.
@@ -92,40 +92,42 @@ type Options struct {
 	// Seed selects the random rows from which ‖E‖₂ is predicted.
 	Seed uint64
 	// Comm is the group of ranks among which the tiles are distributed. Each rank forms and stores its own tiles, has
-	// all points, and calls the methods of the Matrix together with the others. Memory is then the budget per rank;
-	// that of the rank with the least free memory counts. Default: comm.Alone().
+	// all points, and calls the methods of the Matrix together with the others. Memory is then the budget per rank; the
+	// rank with the least free memory decides. Default: comm.Alone().
 	Comm comm.Comm
 }
 
 // withDefaults returns a copy of o with the defaults for n points and the ridge lambda. It panics if an option is
 // invalid.
 func (o *Options) withDefaults(n int, lambda float64) Options {
-	s := *cmp.Or(o, &Options{})
-	s.Comm = comm.OrAlone(s.Comm)
-	if s.SameAs != nil {
-		if s.SameAs.Storage == Auto {
+	options := *cmp.Or(o, &Options{})
+	options.Comm = comm.OrAlone(options.Comm)
+	if options.SameAs != nil {
+		if options.SameAs.Storage == Auto {
 			panic("gram: as an earlier choice that says no storage")
 		}
-		s.Storage = s.SameAs.Storage
+		options.Storage = options.SameAs.Storage
 	}
-	if s.Storage < Auto || s.Storage > Fixed16 {
-		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
+	if options.Storage < Auto || options.Storage > Fixed16 {
+		panic(fmt.Sprintf("gram: unknown storage %v", options.Storage))
 	}
-	if s.TileSize < 0 || s.Memory.Limit < 0 || s.Accuracy < 0 || s.PreferredAccuracy < 0 || s.MaxDroppedNorm < 0 {
-		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize,
-			s.Memory.Limit, s.Accuracy, s.PreferredAccuracy))
+	if options.TileSize < 0 || options.Memory.Limit < 0 || options.Accuracy < 0 || options.PreferredAccuracy < 0 ||
+		options.MaxDroppedNorm < 0 {
+		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", options.TileSize,
+			options.Memory.Limit, options.Accuracy, options.PreferredAccuracy))
 	}
-	if s.TileSize == 0 {
+	if options.TileSize == 0 {
 		eighth := (n + 7) / 8
-		s.TileSize = min(512, (eighth+63)/64*64)
+		options.TileSize = min(512, (eighth+63)/64*64)
 	}
-	s.TileSize = min(s.TileSize, n)
-	s.Accuracy = cmp.Or(s.Accuracy, lambda/10)
-	if s.PreferredAccuracy == 0 || s.PreferredAccuracy > s.Accuracy {
-		s.PreferredAccuracy = s.Accuracy
+	options.TileSize = min(options.TileSize, n)
+	options.Accuracy = cmp.Or(options.Accuracy, lambda/10)
+	if options.PreferredAccuracy == 0 || options.PreferredAccuracy > options.Accuracy {
+		options.PreferredAccuracy = options.Accuracy
 	}
-	if maxDropped := droppedBudget * s.PreferredAccuracy; s.MaxDroppedNorm == 0 || s.MaxDroppedNorm > maxDropped {
-		s.MaxDroppedNorm = maxDropped
+	maxDropped := droppedBudget * options.PreferredAccuracy
+	if options.MaxDroppedNorm == 0 || options.MaxDroppedNorm > maxDropped {
+		options.MaxDroppedNorm = maxDropped
 	}
-	return s
+	return options
 }

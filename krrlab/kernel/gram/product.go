@@ -24,7 +24,7 @@ import (
 //
 // Work on rows of vectors is done block by block on all threads, and the results are added in the order of the blocks.
 type product[T entry] struct {
-	e          *engine[T]
+	e          *engine[T]        // the tiles
 	t          int               // number of columns
 	dst, src   blas64.General    // result and operand, n×t
 	lambda     float64           // λ
@@ -38,11 +38,11 @@ type product[T entry] struct {
 	sums       []int64           // n×t sums in the layout of x, n×t second words with float64 tiles, then extraSums
 	locks      []sync.Mutex      // locks[b] guards the sums of block b
 	overflowed atomic.Bool       // a contribution exceeded its bound
-	workers    []worker[T]
+	workers    []worker[T]       // scratch memory of each goroutine
 
-	tileTask, blockTask              func(worker, q int) // method values for ForEach, made once to avoid allocation
-	blockBody                        func(b int)         // work that blockTask does on each block
-	measureBody, loadBody, storeBody func(b int)         // method values for forEachBlock, made once
+	tileTask, blockTask              func(worker, task int) // method values for ForEach, made once to avoid allocation
+	blockBody                        func(b int)            // work that blockTask does on each block
+	measureBody, loadBody, storeBody func(b int)            // method values for forEachBlock, made once
 }
 
 // acquire returns a product for t columns, with the scratch memory of an earlier one if possible.
@@ -50,8 +50,8 @@ func (e *engine[T]) acquire(t int) *product[T] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var p *product[T]
-	if k := len(e.idleProducts); k > 0 {
-		p, e.idleProducts = e.idleProducts[k-1], e.idleProducts[:k-1]
+	if count := len(e.idleProducts); count > 0 {
+		p, e.idleProducts = e.idleProducts[count-1], e.idleProducts[:count-1]
 	} else {
 		p = &product[T]{e: e, locks: make([]sync.Mutex, e.blocks)}
 		p.tileTask, p.blockTask = p.runTask, p.runBlocks
@@ -156,10 +156,10 @@ func (p *product[T]) forEachBlock(ctx context.Context, body func(b int)) error {
 	return accel.ForEach(ctx, (p.e.blocks+perTask-1)/perTask, p.blockTask)
 }
 
-// runBlocks calls blockBody for the blocks of task q.
-func (p *product[T]) runBlocks(_, q int) {
+// runBlocks calls blockBody for the blocks of task task.
+func (p *product[T]) runBlocks(_, task int) {
 	perTask := p.blocksPerTask()
-	for b := q * perTask; b < min((q+1)*perTask, p.e.blocks); b++ {
+	for b := task * perTask; b < min((task+1)*perTask, p.e.blocks); b++ {
 		p.blockBody(b)
 	}
 }
@@ -176,9 +176,9 @@ func (p *product[T]) measureBlock(b int) {
 	largest := p.blockParts[b*p.t : (b+1)*p.t]
 	clear(largest)
 	for position := lo; position < hi; position++ {
-		f := p.e.factor(position)
+		factor := p.e.factor(position)
 		for c, v := range p.row(p.src, position) {
-			largest[c] = max(largest[c], f*math.Abs(v)) // max propagates NaN
+			largest[c] = max(largest[c], factor*math.Abs(v)) // max propagates NaN
 		}
 	}
 	if p.e.comm.Size() > 1 {
@@ -220,9 +220,9 @@ func (p *product[T]) loadBlock(b int) {
 	x, norm := p.x[lo*t:hi*t], p.blockParts[b*t:(b+1)*t]
 	clear(norm)
 	for r := range rows {
-		invScale, f := 1/p.e.rowScale[lo+r], p.e.factor(lo+r)
+		invScale, factor := 1/p.e.rowScale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
-			v = f * v / p.colScale[c]
+			v = factor * v / p.colScale[c]
 			norm[c] += math.Abs(v) * invScale
 			x[c*rows+r] = T(v)
 		}
@@ -243,20 +243,20 @@ func (p *product[T]) runTask(thread, task int) {
 		return
 	}
 	for position := range p.e.n {
-		f := p.e.factor(position)
+		factor := p.e.factor(position)
 		for c, v := range p.row(p.src, position) {
-			p.columnSums[c] += f * v / p.colScale[c]
+			p.columnSums[c] += factor * v / p.colScale[c]
 		}
 	}
 }
 
-// addTile multiplies x by tile q of this rank and adds the results to the sums.
-func (p *product[T]) addTile(thread, q int) {
-	if p.e.dropped != nil && len(p.e.entries[q]) == 0 {
+// addTile multiplies x by tile index of this rank and adds the results to the sums.
+func (p *product[T]) addTile(thread, index int) {
+	if p.e.dropped != nil && len(p.e.entries[index]) == 0 {
 		return
 	}
-	i, j := int(p.e.order[q].i), int(p.e.order[q].j)
-	yi, yj := p.e.mulTile(&p.workers[thread], q, p.vectorBlock(i), p.vectorBlock(j), p.t)
+	i, j := int(p.e.order[index].i), int(p.e.order[index].j)
+	yi, yj := p.e.mulTile(&p.workers[thread], index, p.vectorBlock(i), p.vectorBlock(j), p.t)
 	p.addToSums(i, yi) // y_i += T·x_j
 	if i != j {
 		p.addToSums(j, yj) // y_j += Tᵀ·x_i
@@ -274,13 +274,13 @@ func (p *product[T]) addToSums(b int, y []T) {
 	lo, hi := p.e.block(b)
 	rows, start, ok, rowScale := hi-lo, lo*p.t, true, p.e.rowScale[lo:hi]
 	p.locks[b].Lock()
-	for c, f := range p.formats {
+	for c, format := range p.formats {
 		sum := p.sums[start+c*rows : start+(c+1)*rows]
 		switch y := any(y[c*rows : (c+1)*rows]).(type) {
 		case []float32:
-			ok = f.AddScaled32(sum, y, rowScale) && ok
+			ok = format.AddScaled32(sum, y, rowScale) && ok
 		case []float64:
-			ok = f.AddFine(sum, p.sums[len(p.x)+start+c*rows:], y, rowScale) && ok
+			ok = format.AddFine(sum, p.sums[len(p.x)+start+c*rows:], y, rowScale) && ok
 		}
 	}
 	p.locks[b].Unlock()
@@ -296,20 +296,20 @@ const extraSums = 2
 // reduceSums adds the sums of all ranks. It returns an error if src differs between the ranks or a contribution
 // exceeded its bound.
 func (p *product[T]) reduceSums(ctx context.Context) error {
-	c, tail := p.e.comm, p.sums[len(p.sums)-extraSums:]
+	ranks, tail := p.e.comm, p.sums[len(p.sums)-extraSums:]
 	if p.overflowed.Load() {
 		tail[0] = 1
 	}
 	var hash uint64
-	for b := 0; c.Size() > 1 && b < len(p.hashes); b++ {
+	for b := 0; ranks.Size() > 1 && b < len(p.hashes); b++ {
 		hash = mixHash(hash, p.hashes[b])
 	}
 	ownHash := int64(hash)
 	tail[1] = ownHash
-	if err := c.AllReduceInt64(ctx, p.sums); err != nil {
+	if err := ranks.AllReduceInt64(ctx, p.sums); err != nil {
 		return err
 	}
-	if tail[1] != ownHash*int64(c.Size()) {
+	if tail[1] != ownHash*int64(ranks.Size()) {
 		return fmt.Errorf("gram: the ranks have computed different vectors: their processors or libraries round " +
 			"differently; " +
 			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
@@ -329,14 +329,14 @@ func (p *product[T]) storeBlock(b int) {
 	for r := range rows {
 		y, invScale, factor := p.row(p.dst, lo+r), 1/p.e.rowScale[lo+r], p.e.factor(lo+r)
 		for c, v := range p.row(p.src, lo+r) {
-			index, f := lo*p.t+c*rows+r, &p.formats[c]
-			var s float64
+			index, format := lo*p.t+c*rows+r, &p.formats[c]
+			var sum float64
 			if twoWords {
-				s = f.FineValue(p.sums[index], p.sums[len(p.x)+index])
+				sum = format.FineValue(p.sums[index], p.sums[len(p.x)+index])
 			} else {
-				s = f.Value(p.sums[index])
+				sum = format.Value(p.sums[index])
 			}
-			y[c] = float64(p.lambda*v) + float64(factor*(s*invScale*p.colScale[c]))
+			y[c] = float64(p.lambda*v) + float64(factor*(sum*invScale*p.colScale[c]))
 			if shift != 0 {
 				y[c] += float64(factor * (float64(shift*p.columnSums[c]) * p.colScale[c]))
 			}

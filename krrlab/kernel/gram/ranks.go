@@ -15,10 +15,11 @@ import (
 // rowScales returns powers of two with √k(x_i, x_i)·scale_i ≤ 1. If K is positive semi-definite, this implies |k(x_i,
 // x_j)|·scale_i·scale_j ≤ 1.
 func (m *Matrix) rowScales() []float64 {
-	floor := slices.Max(m.diagonalBounds) * 0x1p-60 // entries of rounding errors in the row of a zero diagonal entry
+	smallest := slices.Max(m.diagonalBounds) * 0x1p-60 // bounds the rounding errors in the row of a zero diagonal entry
 	scales := make([]float64, len(m.diagonalBounds))
 	for i, v := range m.diagonalBounds {
-		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // margin for rounding in tiles and products: a judgment
+		// The factor 1.001 is a margin for rounding in tiles and products: a judgment.
+		root := math.Sqrt(max(math.Abs(v), smallest) * (1 + 1e-3))
 		if !kernel.BuiltIn(m.k) {
 			root *= userKernelSlack
 		}
@@ -33,16 +34,16 @@ func (m *Matrix) rowScales() []float64 {
 // rejects more kernels.
 const userKernelSlack = 1 << 5
 
-// cyclicDistribution identifies the tiles of one rank: rank of size ranks in total.
+// cyclicDistribution identifies the tiles of one rank, out of size ranks in total.
 type cyclicDistribution struct{ rank, size int }
 
 // owns reports whether tile number q, or block of rows number q, belongs to this rank. Neighboring tiles lie on one
 // diagonal, so all ranks have tiles from all diagonals, and the numbers of entries of two ranks differ by at most one
 // tile.
-func (s cyclicDistribution) owns(q int) bool { return q%s.size == s.rank }
+func (d cyclicDistribution) owns(q int) bool { return q%d.size == d.rank }
 
 // count returns how many of n tiles belong to this rank.
-func (s cyclicDistribution) count(n int) int { return (n - s.rank + s.size - 1) / s.size }
+func (d cyclicDistribution) count(n int) int { return (n - d.rank + d.size - 1) / d.size }
 
 // chooseOnRanks returns the choice of rank 0 on every rank. The memory budget is that of the rank with the least free
 // memory.
@@ -50,16 +51,16 @@ func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err e
 	if o.Memory, err = comm.SmallestBudget(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
-	var b bytes.Buffer
+	var buffer bytes.Buffer
 	if m.comm.Rank() == 0 {
 		if c, err = m.choose(ctx, o); err == nil {
-			err = gob.NewEncoder(&b).Encode(c)
+			err = gob.NewEncoder(&buffer).Encode(c)
 		}
 	}
 	if err = comm.Agree(ctx, m.comm, err); err != nil {
 		return c, err
 	}
-	encoded, err := comm.BroadcastBytes(ctx, m.comm, b.Bytes(), 0)
+	encoded, err := comm.BroadcastBytes(ctx, m.comm, buffer.Bytes(), 0)
 	if err != nil || m.comm.Rank() == 0 {
 		return c, err
 	}
@@ -70,30 +71,31 @@ func (m *Matrix) chooseOnRanks(ctx context.Context, o *Options) (c Choice, err e
 	return choice, nil
 }
 
-// RankBytes returns Matrix.Bytes for n points in tiles of the default size, on the rank that stores the most of them
-// out of the given number of ranks. It panics for Auto.
-func RankBytes(n int, s Storage, ranks int) int64 {
-	if s == Auto || n < 1 || ranks < 1 {
-		panic(fmt.Sprintf("gram: %d points as %v on %d ranks", n, s, ranks))
+// RankBytes returns Matrix.Bytes for n points in tiles of the default size, distributed over the given number of ranks,
+// on the rank that stores most. It panics for Auto.
+func RankBytes(n int, storage Storage, ranks int) int64 {
+	if storage == Auto || n < 1 || ranks < 1 {
+		panic(fmt.Sprintf("gram: %d points as %v on %d ranks", n, storage, ranks))
 	}
-	o := (*Options)(nil).withDefaults(n, 1)
-	t := tiling{n: n, size: o.TileSize, blocks: (n + o.TileSize - 1) / o.TileSize}
+	options := (*Options)(nil).withDefaults(n, 1)
+	t := tiling{n: n, size: options.TileSize, blocks: (n + options.TileSize - 1) / options.TileSize}
 	tiles, size, lastRows := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
-	// The tile of diagonal o in the last block row belongs to rank (o(B−1) − o(o−1)/2 + B−1) mod P, of period 2P in o.
-	missing := make([]int64, ranks) // by rank, entries by which the tiles of the last block row are below full tiles
-	for o := range min(t.blocks, 2*ranks) {
-		count := int64((t.blocks - o + 2*ranks - 1) / (2 * ranks)) // diagonals o, o+2P, o+4P, …
+	// With B blocks and P ranks, the tile of diagonal o in the last block row belongs to rank (o(B−1) − o(o−1)/2 + B−1)
+	// mod P, which has the period 2P in o.
+	missing := make([]int64, ranks) // by rank, the entries that its tiles in the last block row lack to be full
+	for diagonal := range min(t.blocks, 2*ranks) {
+		count := int64((t.blocks - diagonal + 2*ranks - 1) / (2 * ranks)) // diagonals o, o+2P, o+4P, …
 		missingEntries := count * size * (size - lastRows)
-		if o == 0 { // the tile on the diagonal lacks columns, too
+		if diagonal == 0 { // the tile on the diagonal lacks columns, too
 			missingEntries += lastRows * (size - lastRows)
 		}
-		missing[(t.diagonalStart(o)+t.blocks-1-o)%ranks] += missingEntries
+		missing[(t.diagonalStart(diagonal)+t.blocks-1-diagonal)%ranks] += missingEntries
 	}
 	var maxBytes int64
-	for r, missingEntries := range missing {
-		ownTiles := int64(cyclicDistribution{r, ranks}.count(tiles))
+	for rank, missingEntries := range missing {
+		ownTiles := int64(cyclicDistribution{rank, ranks}.count(tiles))
 		entries := ownTiles*size*size - missingEntries
-		maxBytes = max(maxBytes, tableBytesFor(int64(n), ownTiles, int64(t.blocks))+s.entryBytes()*entries)
+		maxBytes = max(maxBytes, tableBytesFor(int64(n), ownTiles, int64(t.blocks))+storage.entryBytes()*entries)
 	}
 	return maxBytes
 }

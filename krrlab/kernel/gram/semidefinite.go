@@ -21,7 +21,7 @@ import (
 func SemidefiniteShift(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, memory accel.Budget) (
 	shift float64, tested int, err error) {
 	n, _ := x.Dims()
-	tested = min(n, 4000, int(math.Sqrt(float64(max(memory.Free(), 64))/16))) // a copy of K and its factor
+	tested = min(n, 4000, int(math.Sqrt(float64(max(memory.Free(), 64))/16))) // 16 bytes per entry: K and its factor
 	if tested < n {
 		rows := make([]int, tested)
 		for i := range rows {
@@ -29,22 +29,23 @@ func SemidefiniteShift(ctx context.Context, k kernel.Kernel, x points.Points, la
 		}
 		x = points.Gather(x, rows)
 	}
-	a, err := NewExact(k, x, 0, 0, nil)
+	exact, err := NewExact(k, x, 0, 0, nil)
 	if err != nil {
 		return 0, tested, err
 	}
 	dense, factor := mat.NewDense(tested, tested, nil), mat.NewDense(tested, tested, nil)
-	if err := a.DenseTo(ctx, dense); err != nil {
+	if err := exact.DenseTo(ctx, dense); err != nil {
 		return 0, tested, err
 	}
-	for _, share := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {
+	for _, fraction := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {
 		factor.Copy(dense)
 		for i := range tested {
-			factor.Set(i, i, dense.At(i, i)+share*lambda)
+			factor.Set(i, i, dense.At(i, i)+fraction*lambda)
 		}
-		// the backward error of the factor is at most (n+1)u·tr (Higham, Accuracy and Stability, theorem 10.3)
+		// The backward error of the factor of a matrix A is at most (n+1)u·tr A with u = 2⁻⁵³ (N. J. Higham, Accuracy
+		// and Stability of Numerical Algorithms, 2nd ed., theorem 10.3).
 		if accel.Dpotrf(tested, factor.RawMatrix().Data, tested) {
-			return share*lambda + 2*float64(tested+1)*0x1p-53*(mat.Trace(dense)+float64(tested)*lambda), tested, nil
+			return fraction*lambda + 2*float64(tested+1)*0x1p-53*(mat.Trace(dense)+float64(tested)*lambda), tested, nil
 		}
 	}
 	return 0, tested, fmt.Errorf("krrlab: the given K is not positive semi-definite, which this stage's intervals "+

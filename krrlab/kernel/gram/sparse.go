@@ -27,8 +27,8 @@ import (
 type Sparsity struct {
 	LeafCount         int     // number of leaves of the tree
 	LeafSize          int     // largest number of points of a leaf
-	TileCutoff        float64 // tile cutoff: tiles in which the kernel is certainly below it are skipped
-	EntryCutoff       float64 // entry cutoff: entries below it are dropped; 0 if no entry is dropped
+	TileCutoff        float64 // tiles in which the kernel is certainly below this value are skipped
+	EntryCutoff       float64 // entries below this value are dropped; 0 if no entry is dropped
 	FormedShare       float64 // share of the n² entries that are evaluated
 	StoredShare       float64 // share of the n² entries that are stored
 	DroppedNorm       float64 // bound of the 2-norm of the omitted entries
@@ -39,12 +39,12 @@ type Sparsity struct {
 
 // layout is the division of the points into leaves and the resulting tiles.
 type layout struct {
-	pointTree   *tree.Tree
-	tiling      *tiling
-	skippedSums []float64 // for each leaf, a bound of the row sums of its skipped tiles
+	pointTree   *tree.Tree // its leaves are the blocks
+	tiling      *tiling    // the tiles that are not skipped
+	skippedSums []float64  // for each leaf, a bound of the row sums of its skipped tiles
 }
 
-// Parameters of sparse tiles.
+// These constants are the parameters of sparse tiles.
 const (
 	maxLeafSize     = 256     // points of a leaf; smaller leaves skip more entries but have more overhead per entry
 	minSparsePoints = 1 << 12 // fewest points for which AutoTiles considers sparse tiles
@@ -84,8 +84,8 @@ func (m *Matrix) chooseSparsity(ctx context.Context, s *sample, o *Options) (*Sp
 	case o.SameAs != nil && o.SameAs.Sparse == nil:
 		return nil, nil
 	case o.SameAs != nil:
-		c := *o.SameAs.Sparse
-		return &c, m.buildTreeTiling(ctx, &c)
+		sparsity := *o.SameAs.Sparse
+		return &sparsity, m.buildTreeTiling(ctx, &sparsity)
 	case o.Tiles == SparseTiles && (tailBound == nil || !(target > 0)):
 		return nil, fmt.Errorf("gram: sparse tiles are for kernels that decrease with the distance and λ > 0, and %v "+
 			"with λ = %v is not one: take dense tiles", m.k, m.lambda)
@@ -95,31 +95,31 @@ func (m *Matrix) chooseSparsity(ctx context.Context, s *sample, o *Options) (*Sp
 		return nil, nil
 	}
 	dense := m.tiling
-	c := &Sparsity{LeafSize: min(maxLeafSize, m.tiling.size), TileCutoff: cutoff, DroppedNorm: o.MaxDroppedNorm,
+	sparsity := &Sparsity{LeafSize: min(maxLeafSize, m.tiling.size), TileCutoff: cutoff, DroppedNorm: o.MaxDroppedNorm,
 		AssumesDecreasing: !kernel.BuiltIn(m.k)}
-	if err := m.buildTreeTiling(ctx, c); err != nil {
+	if err := m.buildTreeTiling(ctx, sparsity); err != nil {
 		return nil, err
 	}
-	if o.Tiles == AutoTiles && c.FormedShare > maxFormedShare {
+	if o.Tiles == AutoTiles && sparsity.FormedShare > maxFormedShare {
 		m.tiling, m.pointTree = dense, nil
 		return nil, nil
 	}
-	c.StoredShare = c.FormedShare
+	sparsity.StoredShare = sparsity.FormedShare
 	if o.Storage == Fixed16 || o.Storage == Recompute {
-		return c, nil
+		return sparsity, nil
 	}
 	var err error
-	c.EntryCutoff, c.StoredShare, err = m.entryCutoff(ctx, s.idx[:s.random], target/2/tailSafety)
-	c.StoredShare = min(c.StoredShare, c.FormedShare)
-	return c, err
+	sparsity.EntryCutoff, sparsity.StoredShare, err = m.entryCutoff(ctx, s.idx[:s.random], target/2/tailSafety)
+	sparsity.StoredShare = min(sparsity.StoredShare, sparsity.FormedShare)
+	return sparsity, err
 }
 
 // entryShare returns the share of the pairs of different random points of the sample with an entry of at least v.
 func (s *sample) entryShare(v float64) float64 {
 	count := 0
 	for i := range s.random {
-		for _, e := range s.entries[i*len(s.idx) : i*len(s.idx)+i] {
-			if e >= v {
+		for _, entry := range s.entries[i*len(s.idx) : i*len(s.idx)+i] {
+			if entry >= v {
 				count++
 			}
 		}
@@ -127,30 +127,30 @@ func (s *sample) entryShare(v float64) float64 {
 	return float64(count) / max(1, float64(s.random*(s.random-1)/2))
 }
 
-// buildTreeTiling sets the tiling to the pairs of leaves whose tiles are not skipped. It sets all fields of c except
-// those about dropped entries.
-func (m *Matrix) buildTreeTiling(ctx context.Context, c *Sparsity) (err error) {
+// buildTreeTiling sets the tiling to the pairs of leaves whose tiles are not skipped. It sets all fields of sparsity
+// except those about dropped entries.
+func (m *Matrix) buildTreeTiling(ctx context.Context, sparsity *Sparsity) (err error) {
 	if m.pointTree == nil {
-		if m.pointTree, err = tree.New(ctx, m.x, c.LeafSize); err != nil {
+		if m.pointTree, err = tree.New(ctx, m.x, sparsity.LeafSize); err != nil {
 			return err
 		}
 	}
 	tailBound, metric := kernel.TailBound(m.k)
-	pairs, skippedSums, _, err := m.pointTree.Pairs(ctx, m.pointTree, metric, tailBound, c.TileCutoff)
+	pairs, skippedSums, _, err := m.pointTree.Pairs(ctx, m.pointTree, metric, tailBound, sparsity.TileCutoff)
 	if err != nil {
 		return err
 	}
 	m.tiling, m.skippedSums = newTreeTiling(m.pointTree, pairs, m.tiling.cyclicDistribution), skippedSums
-	c.layout = &layout{m.pointTree, m.tiling, skippedSums}
-	c.LeafCount = m.pointTree.LeafCount()
+	sparsity.layout = &layout{m.pointTree, m.tiling, skippedSums}
+	sparsity.LeafCount = m.pointTree.LeafCount()
 	var formed float64
-	for _, p := range pairs {
-		area := float64(m.tiling.rows(p.A)) * float64(m.tiling.rows(p.B))
-		if formed += area; p.A != p.B {
+	for _, pair := range pairs {
+		area := float64(m.tiling.rows(pair.A)) * float64(m.tiling.rows(pair.B))
+		if formed += area; pair.A != pair.B {
 			formed += area
 		}
 	}
-	c.FormedShare = formed / float64(m.tiling.n) / float64(m.tiling.n)
+	sparsity.FormedShare = formed / float64(m.tiling.n) / float64(m.tiling.n)
 	return nil
 }
 
@@ -161,13 +161,14 @@ func (m *Matrix) adoptTiling(ctx context.Context) error {
 	if c.Sparse == nil {
 		return nil
 	}
-	s := *c.Sparse
-	c.Sparse = &s
-	if m.pointTree == nil && s.layout != nil {
-		m.pointTree, m.tiling, m.skippedSums = s.layout.pointTree, s.layout.tiling, s.layout.skippedSums
+	sparsity := *c.Sparse
+	c.Sparse = &sparsity
+	if m.pointTree == nil && sparsity.layout != nil {
+		l := sparsity.layout
+		m.pointTree, m.tiling, m.skippedSums = l.pointTree, l.tiling, l.skippedSums
 	}
 	if m.pointTree == nil {
-		if err := m.buildTreeTiling(ctx, &s); err != nil {
+		if err := m.buildTreeTiling(ctx, &sparsity); err != nil {
 			return err
 		}
 	}
@@ -187,51 +188,54 @@ func (m *Matrix) adoptTiling(ctx context.Context) error {
 	return nil
 }
 
-// skipTilesOf gives m the tree of source, another matrix of the same points, and skips tiles so that the bound of the
+// skipTilesOf gives m the tree of other, another matrix of the same points, and skips tiles so that the bound of the
 // omitted entries is at most target. It skips no tile if only a user-defined kernel claims that it decreases: the true
 // residuals computed with m then reveal a false claim.
-func (m *Matrix) skipTilesOf(source *Matrix, target float64) {
-	if source.pointTree == nil || source.choice.Sparse.AssumesDecreasing || !(target > 0) {
+func (m *Matrix) skipTilesOf(other *Matrix, target float64) {
+	if other.pointTree == nil || other.choice.Sparse.AssumesDecreasing || !(target > 0) {
 		return
 	}
-	m.pointTree = source.pointTree
-	c := &Sparsity{LeafSize: source.choice.Sparse.LeafSize, TileCutoff: target / m.maxWeight() / float64(m.tiling.n)}
-	if m.buildTreeTiling(context.Background(), c) == nil {
-		c.StoredShare, m.choice.Sparse = c.FormedShare, c
-		c.DroppedNorm = m.maxDroppedSum(nil, 0)
+	m.pointTree = other.pointTree
+	cutoff := target / m.maxWeight() / float64(m.tiling.n)
+	sparsity := &Sparsity{LeafSize: other.choice.Sparse.LeafSize, TileCutoff: cutoff}
+	if m.buildTreeTiling(context.Background(), sparsity) == nil {
+		sparsity.StoredShare, m.choice.Sparse = sparsity.FormedShare, sparsity
+		sparsity.DroppedNorm = m.maxDroppedSum(nil, 0)
 	}
 }
 
 // entryCutoff returns the largest power of two ≤ target for which the entries below it sum to at most target in every
 // sampled row, and the share of entries that are not below it. The rows are chosen among the drawn points.
-func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (cutoff, keptShare float64, err error) {
-	// octave o has the entries between 2^(topExponent−o−1) and 2^(topExponent−o); the last has all smaller ones.
+func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (cutoff, storedShare float64,
+	err error) {
+	// Octave o contains the entries between 2^(topExponent−o−1) and 2^(topExponent−o); the last octave also contains
+	// all smaller ones.
 	const octaves, rowsPerTask = 256, 8
 	var idx []int
-	for q := range min(tailRows, len(drawn)) {
-		idx = append(idx, drawn[q*len(drawn)/min(tailRows, len(drawn))])
+	for k := range min(tailRows, len(drawn)) {
+		idx = append(idx, drawn[k*len(drawn)/min(tailRows, len(drawn))])
 	}
 	_, topExponent := math.Frexp(slices.Max(m.diag))
 	panel := m.placement.Panel
 	rows := points.Panel{X: points.Gather(panel.X, idx)}
 	rows.Norms = points.SqNorms(rows.X)
-	type scratch struct {
-		w    kernel.Workspace
-		tile []float64
+	type workerMemory struct {
+		workspace kernel.Workspace
+		tile      []float64
 	}
 	sums, counts := make([][octaves]float64, len(idx)), make([][octaves]int, len(idx))
-	workers := make([]scratch, accel.Threads())
-	err = accel.ForEach(ctx, (len(idx)+rowsPerTask-1)/rowsPerTask, func(thread, b int) {
-		w, lo, hi := &workers[thread], b*rowsPerTask, min((b+1)*rowsPerTask, len(idx))
+	workers := make([]workerMemory, accel.Threads())
+	err = accel.ForEach(ctx, (len(idx)+rowsPerTask-1)/rowsPerTask, func(thread, task int) {
+		scratch, lo, hi := &workers[thread], task*rowsPerTask, min((task+1)*rowsPerTask, len(idx))
 		for j := 0; j < m.tiling.n; j += tailBlockRows {
 			z := panel.Slice(j, min(j+tailBlockRows, m.tiling.n))
-			t := buffer.Grow(&w.tile, (hi-lo)*z.Len())
-			kernel.Tile64(t, z.Len(), m.k, rows.Slice(lo, hi), z, kernel.Float64, &w.w)
-			for q, v := range t {
-				_, e := math.Frexp(v)
-				octave := max(0, min(topExponent-e, octaves-1))
-				sums[lo+q/z.Len()][octave] += v
-				counts[lo+q/z.Len()][octave]++
+			tile := buffer.Grow(&scratch.tile, (hi-lo)*z.Len())
+			kernel.Tile64(tile, z.Len(), m.k, rows.Slice(lo, hi), z, kernel.Float64, &scratch.workspace)
+			for k, v := range tile {
+				_, exponent := math.Frexp(v)
+				octave := max(0, min(topExponent-exponent, octaves-1))
+				sums[lo+k/z.Len()][octave] += v
+				counts[lo+k/z.Len()][octave]++
 			}
 		}
 	})
@@ -252,17 +256,17 @@ func (m *Matrix) entryCutoff(ctx context.Context, drawn []int, target float64) (
 	}
 	for i := range counts {
 		for _, v := range counts[i][:octave] {
-			keptShare += float64(v) / float64(m.tiling.n) / float64(len(idx))
+			storedShare += float64(v) / float64(m.tiling.n) / float64(len(idx))
 		}
 	}
-	return math.Ldexp(1, topExponent-octave), keptShare, err
+	return math.Ldexp(1, topExponent-octave), storedShare, err
 }
 
 // droppedRowSums accumulates the dropped entries of each row, by position, in units of 2⁻²⁴·cutoff. The sums are
 // integers and do not depend on the order of summation.
 type droppedRowSums struct {
-	cutoff float64
-	rows   []atomic.Int64
+	cutoff float64        // entries below this value are dropped
+	rows   []atomic.Int64 // sum of the dropped entries of each row
 }
 
 // newDroppedRowSums returns sums of zero for n rows.
@@ -277,10 +281,10 @@ func (d *droppedRowSums) add(position int, v float64) {
 	}
 }
 
-// packTile stores tile p with entries t, without the entries below the cutoff.
+// packTile stores tile p, whose entries are tile, without the entries below the cutoff.
 func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
-	r := e.order[p]
-	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
+	ref := e.order[p]
+	rows, cols := e.rows(int(ref.i)), e.rows(int(ref.j))
 	rowWords := (cols + 15) / 16
 	bits, values := make([]uint16, rows*rowWords), buffer.Grow(&w.values, rows*cols)
 	droppedSums := buffer.Grow(&w.droppedSums, rows+cols)
@@ -288,8 +292,8 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 	packed := 0
 	for a := range rows {
 		rowBits, row := bits[a*rowWords:(a+1)*rowWords], tile[a*cols:(a+1)*cols]
-		n, sum := simd.PackRow(values[packed:], rowBits, row, T(e.dropped.cutoff), droppedSums[rows:])
-		packed += n
+		count, sum := simd.PackRow(values[packed:], rowBits, row, T(e.dropped.cutoff), droppedSums[rows:])
+		packed += count
 		droppedSums[a] = sum
 	}
 	if float64(packed) > maxPackedShare*float64(rows*cols) {
@@ -297,12 +301,12 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 		return
 	}
 	e.packedWords[p], e.entries[p] = bits, slices.Clone(values[:packed])
-	i0, _ := e.block(int(r.i))
-	j0, _ := e.block(int(r.j))
+	i0, _ := e.block(int(ref.i))
+	j0, _ := e.block(int(ref.j))
 	for a, v := range droppedSums[:rows] {
 		e.dropped.add(i0+a, float64(v))
 	}
-	if r.i == r.j {
+	if ref.i == ref.j {
 		return
 	}
 	for b, v := range droppedSums[rows:] {
@@ -312,8 +316,8 @@ func (e *engine[T]) packTile(w *worker[T], p int, tile []T) {
 
 // unpackTile returns tile p with zeros for the dropped entries, in the memory of w.
 func (e *engine[T]) unpackTile(w *worker[T], p int) []T {
-	r := e.order[p]
-	rows, cols := e.rows(int(r.i)), e.rows(int(r.j))
+	ref := e.order[p]
+	rows, cols := e.rows(int(ref.i)), e.rows(int(ref.j))
 	tile, words := buffer.Grow(&w.tile, rows*cols), (cols+15)/16
 	start := 0
 	for a := range rows {
@@ -355,30 +359,30 @@ func (m *Matrix) maxDroppedSum(entries []int64, unit float64) (maxSum float64) {
 		if m.factors != nil {
 			weight = 0
 			for position := lo; position < hi; position++ {
-				f := m.factors[m.tiling.point(position)]
-				weight = max(weight, f*f)
+				factor := m.factors[m.tiling.point(position)]
+				weight = max(weight, factor*factor)
 			}
 		}
 		maxSum = max(maxSum, weight*(v+float64(worst)*unit))
 	}
-	return maxSum * (1 + 0x1p-30) // rounding of the sums
+	return maxSum * (1 + 0x1p-30) // the factor covers the rounding of the sums
 }
 
 // updateDroppedNorm replaces the predicted norm of the omitted entries by the actual one, on all ranks. It reports
 // whether the actual one is at most the predicted one.
 func (m *Matrix) updateDroppedNorm(ctx context.Context) (bool, error) {
-	c := m.choice.Sparse
-	if c == nil {
+	sparsity := m.choice.Sparse
+	if sparsity == nil {
 		return true, nil
 	}
-	entries, predicted := m.ops.droppedSums(), c.DroppedNorm
+	entries, predicted := m.ops.droppedSums(), sparsity.DroppedNorm
 	if entries != nil {
 		if err := m.comm.AllReduceInt64(ctx, entries); err != nil {
 			return false, err
 		}
-		c.StoredShare = float64(entries[m.tiling.n]) / float64(m.tiling.n) / float64(m.tiling.n)
+		sparsity.StoredShare = float64(entries[m.tiling.n]) / float64(m.tiling.n) / float64(m.tiling.n)
 	}
-	c.DroppedNorm = m.maxDroppedSum(entries, c.EntryCutoff*0x1p-24)
-	m.choice.Error += c.DroppedNorm - predicted
-	return c.DroppedNorm <= predicted, nil
+	sparsity.DroppedNorm = m.maxDroppedSum(entries, sparsity.EntryCutoff*0x1p-24)
+	m.choice.Error += sparsity.DroppedNorm - predicted
+	return sparsity.DroppedNorm <= predicted, nil
 }

@@ -18,29 +18,29 @@ type tileRef struct{ i, j int32 }
 // contribute to different blocks of y, except on the first subdiagonal, where they share one. Workers that process
 // neighboring tiles therefore seldom wait for each other.
 type tiling struct {
-	n, size, blocks int       // number of points, largest number of points of a block, and number of blocks
-	starts          []int     // first position of each leaf, followed by n; nil if all blocks have size points
-	points          []int     // index of the point at each position; nil if the points are not reordered
-	positions       []int     // position of each point, the inverse of points; nil if the points are not reordered
-	order           []tileRef // the tiles of this rank in order; nil until assignTiles
-	checksum        uint64    // hash of the tiles of all ranks, for tilings by leaves
-	cyclicDistribution
+	n, size, blocks    int       // number of points, largest number of points of a block, and number of blocks
+	starts             []int     // first position of each leaf, followed by n; nil if all blocks have size points
+	points             []int     // index of the point at each position; nil if the points are not reordered
+	positions          []int     // position of each point, the inverse of points; nil if the points are not reordered
+	order              []tileRef // the tiles of this rank in order; nil until assignTiles
+	checksum           uint64    // hash of the tiles of all ranks, for tilings by leaves
+	cyclicDistribution           // the rank, and the number of ranks
 }
 
 // newTiling divides n points into blocks of the given size. The tiles are assigned to the ranks cyclically.
-func newTiling(n, size int, share cyclicDistribution) *tiling {
-	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, cyclicDistribution: share}
+func newTiling(n, size int, distribution cyclicDistribution) *tiling {
+	return &tiling{n: n, size: size, blocks: (n + size - 1) / size, cyclicDistribution: distribution}
 }
 
 // skipsTiles reports whether the tiling has only the tiles between some of the leaves of a tree.
 func (t *tiling) skipsTiles() bool { return t.points != nil }
 
-// assignTiles sets order. Its memory is proportional to the (n/size)²/2 tiles, so it is called only when tiles are
-// formed.
+// assignTiles sets order. Its memory is proportional to the (n/size)²/2 tiles, so call assignTiles only before tiles
+// are formed.
 func (t *tiling) assignTiles() {
 	if t.order == nil {
 		order := make([]tileRef, 0, t.tileCount())
-		t.visitTiles(func(r tileRef) { order = append(order, r) })
+		t.visitTiles(func(ref tileRef) { order = append(order, ref) })
 		t.order = order
 	}
 }
@@ -53,26 +53,26 @@ func (t *tiling) tileCount() int {
 	return t.count(t.blocks * (t.blocks + 1) / 2)
 }
 
-// visitTiles calls f with the tiles of this rank in order.
-func (t *tiling) visitTiles(f func(r tileRef)) {
-	for _, r := range t.order {
-		f(r)
+// visitTiles calls visit with the tiles of this rank in order.
+func (t *tiling) visitTiles(visit func(ref tileRef)) {
+	for _, ref := range t.order {
+		visit(ref)
 	}
-	for o, q := 0, t.rank; t.order == nil && o < t.blocks; o++ {
-		for start := t.diagonalStart(o); q < start+t.blocks-o; q += t.cyclicDistribution.size {
-			f(tileRef{int32(q - start + o), int32(q - start)})
+	for diagonal, k := 0, t.rank; t.order == nil && diagonal < t.blocks; diagonal++ {
+		for start := t.diagonalStart(diagonal); k < start+t.blocks-diagonal; k += t.cyclicDistribution.size {
+			visit(tileRef{int32(k - start + diagonal), int32(k - start)})
 		}
 	}
 }
 
-// diagonalStart returns the position, among all tiles in order, of the first tile with i−j = o. The diagonals before it
-// have B, B−1, … tiles.
-func (t *tiling) diagonalStart(o int) int { return o*t.blocks - o*(o-1)/2 }
+// diagonalStart returns the position, among all tiles in order, of the first tile with i−j = diagonal. The diagonals
+// before it have B, B−1, … tiles.
+func (t *tiling) diagonalStart(diagonal int) int { return diagonal*t.blocks - diagonal*(diagonal-1)/2 }
 
 // newTreeTiling returns the tiling whose blocks are the leaves of a tree and whose tiles are the given pairs of leaves.
-func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, share cyclicDistribution) *tiling {
+func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, distribution cyclicDistribution) *tiling {
 	t := &tiling{n: len(leaves.Order), blocks: leaves.LeafCount(), starts: leaves.Start, points: leaves.Order,
-		cyclicDistribution: share}
+		cyclicDistribution: distribution}
 	for b := range t.blocks {
 		t.size = max(t.size, t.rows(b))
 	}
@@ -81,15 +81,15 @@ func newTreeTiling(leaves *tree.Tree, pairs []tree.Pair, share cyclicDistributio
 		t.positions[i] = position
 	}
 	refs := make([]tileRef, len(pairs))
-	for q, p := range pairs {
-		refs[q] = tileRef{int32(p.A), int32(p.B)}
+	for k, pair := range pairs {
+		refs[k] = tileRef{int32(pair.A), int32(pair.B)}
 	}
 	slices.SortFunc(refs, compareTiles)
-	t.order = make([]tileRef, 0, share.count(len(refs)))
-	for q, r := range refs {
-		t.checksum = mixHash(t.checksum, uint64(r.i)<<32|uint64(r.j))
-		if share.owns(q) {
-			t.order = append(t.order, r)
+	t.order = make([]tileRef, 0, distribution.count(len(refs)))
+	for k, ref := range refs {
+		t.checksum = mixHash(t.checksum, uint64(ref.i)<<32|uint64(ref.j))
+		if distribution.owns(k) {
+			t.order = append(t.order, ref)
 		}
 	}
 	return t
@@ -160,11 +160,11 @@ func inTileOrder[T any](t *tiling, v []T) []T {
 	if t.points == nil {
 		return v
 	}
-	w := make([]T, len(v))
+	ordered := make([]T, len(v))
 	for position, i := range t.points {
-		w[position] = v[i]
+		ordered[position] = v[i]
 	}
-	return w
+	return ordered
 }
 
 // indexOf returns the index of tile (i, j), i ≥ j, among the tiles of this rank, and whether this rank has the tile.
@@ -172,13 +172,13 @@ func (t *tiling) indexOf(i, j int) (int, bool) {
 	if t.starts != nil {
 		return slices.BinarySearchFunc(t.order, tileRef{int32(i), int32(j)}, compareTiles)
 	}
-	q := t.diagonalStart(i-j) + j
-	return q / t.cyclicDistribution.size, t.owns(q)
+	k := t.diagonalStart(i-j) + j
+	return k / t.cyclicDistribution.size, t.owns(k)
 }
 
 // entryCount returns the total number of entries of the tiles of this rank.
 func (t *tiling) entryCount() int64 {
 	var sum int64
-	t.visitTiles(func(r tileRef) { sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j))) })
+	t.visitTiles(func(ref tileRef) { sum += int64(t.rows(int(ref.i))) * int64(t.rows(int(ref.j))) })
 	return sum
 }

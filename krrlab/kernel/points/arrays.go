@@ -49,9 +49,9 @@ func contiguous[T uint8 | realNumber](data []T, n, d, stride int) []T {
 	return out
 }
 
-// FromArrays returns n points of dimension d of the kind and unit that ToArrays returned. get returns the array with a
-// given name and shape, or an error if there is none; −1 in the shape stands for any length. FromArrays returns an
-// error from get, or one that says which array does not fit.
+// FromArrays returns n points of dimension d of the kind and unit that ToArrays returned. The function get returns the
+// array with a given name and shape, or an error if there is none; −1 in the shape stands for any length. FromArrays
+// returns the error of get, or an error that names the array that does not fit.
 func FromArrays(kind string, n, d int, unit float64, get func(name string, shape ...int) (any, error)) (Points, error) {
 	if kind == "csr" {
 		return csrFromArrays(n, d, get)
@@ -99,8 +99,9 @@ func csrFromArrays(n, d int, get func(name string, shape ...int) (any, error)) (
 	return x, x.Check()
 }
 
-// typedArray returns a one-dimensional array with elements of type T. It does nothing if *err is set, and sets *err if
-// the array cannot be read.
+// typedArray returns the one-dimensional array with the given name and length n (−1 for any length), with elements of
+// type T. Like a bufio.Writer it keeps the first error: it does nothing if *err is set, and sets *err if the array
+// cannot be read.
 func typedArray[T any](get func(name string, shape ...int) (any, error), err *error, name string, n int) (v []T) {
 	if *err != nil {
 		return nil

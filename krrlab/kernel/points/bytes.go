@@ -18,7 +18,7 @@ import (
 
 // Bytes is a row-major n×d matrix of points whose coordinates are integers from 0 to 255 times a common scale: point i
 // is Scale·Data[i*Stride : i*Stride+D]. Pictures and data of zeros and ones have this form. They need one byte per
-// number, and inner products of two sets with the same scale are exact integers.
+// number, and the inner products of two sets with the same scale are exact integers.
 type Bytes struct {
 	N, D, Stride int
 	Scale        float64
@@ -59,10 +59,10 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	if b, ok := x.(*Bytes); ok && (scale == 0 || scale == b.Scale) {
 		return b, true
 	}
-	if s, ok := x.(*CSR); ok && 12*s.NNZ() < n*d {
+	if sparse, ok := x.(*CSR); ok && 12*sparse.NNZ() < n*d {
 		return nil, false
 	}
-	scales, rows := []float64{scale}, make([][]float64, accel.Threads())
+	scales, rows := []float64{scale}, make([][]float64, accel.Threads()) // candidates, and scratch rows for storedValues
 	if scale == 0 {
 		smallest, ok := smallestPositive(x, rows)
 		if !ok {
@@ -71,18 +71,18 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 		scales = []float64{1, smallest, 1.0 / 255}
 	}
 	b = NewBytes(n, d, 1, nil)
-	for i, s := range scales {
-		if !ScaleFits(s) || slices.Contains(scales[:i], s) {
+	for tried, candidate := range scales {
+		if !ScaleFits(candidate) || slices.Contains(scales[:tried], candidate) {
 			continue
 		}
-		b.Scale = s
+		b.Scale = candidate
 		if forEachPoint(n, func(thread, i int) bool {
 			col, val := storedValues(x, i, &rows[thread])
 			row := b.Row(i)
 			clear(row)
 			for k, v := range val {
-				rounded := math.RoundToEven(v / s)
-				if !(rounded >= 0 && rounded <= 255) || math.Abs(rounded*s-v) > 0x1p-52*v {
+				rounded := math.RoundToEven(v / candidate)
+				if !(rounded >= 0 && rounded <= 255) || math.Abs(rounded*candidate-v) > 0x1p-52*v {
 					return false
 				}
 				row[columnOf(col, k)] = uint8(rounded)
@@ -104,15 +104,15 @@ func smallestPositive(x Points, rows [][]float64) (smallest float64, ok bool) {
 	var mu sync.Mutex
 	ok = forEachPoint(n, func(thread, i int) bool {
 		_, val := storedValues(x, i, &rows[thread])
-		lo, hi := math.Inf(1), 0.0
+		rowSmallest, rowLargest := math.Inf(1), 0.0
 		for _, v := range val {
-			if hi = max(hi, v); v > 0 {
-				lo = min(lo, v)
+			if rowLargest = max(rowLargest, v); v > 0 {
+				rowSmallest = min(rowSmallest, v)
 			}
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		smallest, largest = min(smallest, lo), max(largest, hi)
+		smallest, largest = min(smallest, rowSmallest), max(largest, rowLargest)
 		return largest == 0 || largest < 256*smallest
 	})
 	return smallest, ok
@@ -170,19 +170,19 @@ func IntegerInner32(dst []int32, ld int, a, b Points, w *Workspace) bool {
 		return false
 	}
 	if na > 0 && nb > 0 {
-		w.innerInt(dst, ld, a.(*Bytes), b.(*Bytes), 0, d)
+		w.integerBlockProducts(dst, ld, a.(*Bytes), b.(*Bytes), 0, d)
 	}
 	return true
 }
 
-// innerInt is IntegerInner32 for the columns c0, …, c1-1.
-func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
+// integerBlockProducts is IntegerInner32 for the columns c0, …, c1-1 of non-empty sets.
+func (w *Workspace) integerBlockProducts(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
 	if simd.CurrentPath() != simd.Portable {
 		gemm.MultiplyBytes(gemm.ByteProduct{M: a.N, N: b.N, K: c1 - c0, A: a.Data[min(c0, len(a.Data)):], LDA: a.Stride,
 			B: b.Data[min(c0, len(b.Data)):], LDB: b.Stride, C: dst, LDC: ld})
 		return
 	}
-	const depth = 256 // 256·255² < 2²⁴
+	const depth = 256 // columns at a time: 256·255² < 2²⁴, so that float32 holds every sum exactly
 	products := buffer.Grow(&w.chunkProducts, a.N*b.N)
 	out := blas32.General{Rows: a.N, Cols: b.N, Stride: b.N, Data: products}
 	zeroTile(dst, ld, a.N, b.N)
@@ -205,7 +205,8 @@ func addToTile[T int32 | float64, S int32 | float32](dst []T, ld int, products [
 	}
 }
 
-// widenBytes returns the columns c0, …, c1-1 of x as float32 without the scale, in the scratch memory of one side.
+// widenBytes returns the columns c0, …, c1-1 of x as float32 without the scale, in the scratch memory of one side of
+// the product (0 or 1).
 func (w *Workspace) widenBytes(side int, x *Bytes, c0, c1 int) blas32.General {
 	buf := buffer.Grow(&w.dense32[side], x.N*(c1-c0))
 	for i := range x.N {
@@ -226,7 +227,7 @@ func IntegerInner64(dst []float64, ld int, a, b Points, w *Workspace) bool {
 	zeroTile(dst, ld, na, nb)
 	products := buffer.Grow(&w.intProducts, na*nb)
 	for c0 := 0; c0 < d; c0 += gemm.MaxBytesK {
-		w.innerInt(products, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.MaxBytesK, d))
+		w.integerBlockProducts(products, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.MaxBytesK, d))
 		addToTile(dst, ld, products, na, nb)
 	}
 	return true

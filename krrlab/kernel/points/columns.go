@@ -2,11 +2,11 @@ package points
 
 import "sort"
 
-// realNumber is the type of a coordinate that is written.
+// realNumber is a type of dense coordinates.
 type realNumber interface{ float32 | float64 }
 
 // RowsTo writes the n points of dimension d to dst as dense rows: coordinate j of point i to dst[i·ld+j]. The stride
-// ld must be at least d.
+// (leading dimension) ld must be at least d.
 func RowsTo(x Points, dst []float64, ld int) {
 	_, d := x.Dims()
 	columnsTo(dst, ld, x, 0, d)
@@ -57,14 +57,14 @@ func columnsTo[T realNumber](dst []T, ld int, x Points, c0, c1 int) {
 // shiftedTo is columnsTo for shifted points. Dense points are handled directly, other points row by row.
 func shiftedTo[T realNumber](dst []T, ld int, x *Shifted, c0, c1 int) {
 	c := x.C[c0:c1]
-	switch y := x.X.(type) {
+	switch original := x.X.(type) {
 	case *Dense:
-		for i := range y.N {
-			subtract(dst[i*ld:i*ld+c1-c0], y.Row(i)[c0:c1], c)
+		for i := range original.N {
+			subtract(dst[i*ld:i*ld+c1-c0], original.Row(i)[c0:c1], c)
 		}
 	case *Dense32:
-		for i := range y.N {
-			subtract(dst[i*ld:i*ld+c1-c0], y.Row(i)[c0:c1], c)
+		for i := range original.N {
+			subtract(dst[i*ld:i*ld+c1-c0], original.Row(i)[c0:c1], c)
 		}
 	default:
 		convertByRow(dst, ld, x, c0, c1)

@@ -71,8 +71,8 @@ func SparseSum(a *CSR, i int, b *CSR, j int, term func(float64) float64) (sum fl
 
 // L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.
 //
-// Dense points are subtracted coordinate by coordinate. For two sparse panels that share few columns, it iterates over
-// their nonzeros in float64:
+// Dense points are subtracted coordinate by coordinate. For two sparse panels that share few columns, L1Dist64 iterates
+// over their nonzeros in float64:
 //
 //	‖x−z‖₁ = ‖x‖₁ + ‖z‖₁ + Σ_{c: x_c, z_c ≠ 0} (|x_c−z_c| − |x_c| − |z_c|).
 func L1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
@@ -98,7 +98,8 @@ func l1Distances[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffe
 }
 
 // pairwiseSums sets dst to a sum over the coordinates for all pairs of points, which it converts to dense ones in
-// blocks of columns. sums computes these sums for one point x and simd.PairLanes points z.
+// blocks of columns. sums computes these sums for one point x and simd.PairLanes points z, whose coordinates are
+// interleaved: z[c*simd.PairLanes+k] is coordinate c of point k.
 func pairwiseSums[T realNumber](dst []T, ld int, a, b Points, buffers *[2][]T, scratch *pairScratch[T],
 	sums func(dst *[simd.PairLanes]T, x, z []T)) {
 	na, nb, d := pairDims(a, b, ld)
@@ -112,8 +113,8 @@ func pairwiseSums[T realNumber](dst []T, ld int, a, b Points, buffers *[2][]T, s
 	}
 }
 
-// pairBlockColumns is the number of columns that addPairSums handles at once. Its transposed block of points fits the
-// second-level cache.
+// pairBlockColumns is the number of columns that addPairSums handles at once. A transposed block of points then fits
+// the second-level cache.
 const pairBlockColumns = 512
 
 // pairScratch is the scratch memory of addPairSums.
@@ -124,21 +125,21 @@ type pairScratch[T realNumber] struct {
 
 // addPairSums adds to dst the sums for all pairs of rows of x and z. It handles simd.PairLanes rows of z at a time.
 func addPairSums[T realNumber](dst []T, ld int, x, z columnBlock[T], sums func(dst *[simd.PairLanes]T, x, z []T),
-	w *pairScratch[T]) {
+	scratch *pairScratch[T]) {
 	const lanes = simd.PairLanes
 	for c0 := 0; c0 < x.d; c0 += pairBlockColumns {
 		c1 := min(c0+pairBlockColumns, x.d)
-		transposed := buffer.Grow(&w.z, (c1-c0)*lanes)
+		transposed := buffer.Grow(&scratch.z, (c1-c0)*lanes)
 		for j := 0; j < z.n; j += lanes {
-			for k := range lanes { // at the end the last row is repeated, and its sums are ignored
-				for c, v := range z.row(min(j+k, z.n-1))[c0:c1] {
-					transposed[c*lanes+k] = v
+			for lane := range lanes { // at the end the last row is repeated, and its sums are ignored
+				for c, v := range z.row(min(j+lane, z.n-1))[c0:c1] {
+					transposed[c*lanes+lane] = v
 				}
 			}
 			for i := range x.n {
-				sums(&w.sums, x.row(i)[c0:c1], transposed)
-				for k, v := range w.sums[:min(lanes, z.n-j)] {
-					dst[i*ld+j+k] += v
+				sums(&scratch.sums, x.row(i)[c0:c1], transposed)
+				for lane, v := range scratch.sums[:min(lanes, z.n-j)] {
+					dst[i*ld+j+lane] += v
 				}
 			}
 		}
@@ -164,8 +165,8 @@ func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
 			v := val[k]
 			start, end := w.ptr[c], w.ptr[c+1]
 			bVal := w.val[start:end]
-			for m, j := range w.row[start:end] {
-				acc[j] += math.Abs(v-bVal[m]) - math.Abs(v) - math.Abs(bVal[m])
+			for entry, j := range w.row[start:end] {
+				acc[j] += math.Abs(v-bVal[entry]) - math.Abs(v) - math.Abs(bVal[entry])
 			}
 		}
 		for j, v := range acc {

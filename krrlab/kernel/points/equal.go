@@ -15,8 +15,8 @@ const FirstEqualBytes = 32
 
 // FirstEqual numbers the points of all sets consecutively and returns, for each point, the number of the first point
 // that equals it: its own number if no earlier point does. Points are equal if they have the same dimension and all
-// their numbers are equal, regardless of the type in which they are stored. −0 equals 0, and NaN equals NaN. There can
-// be at most 2³²−1 points.
+// their coordinates are equal, regardless of the type in which they are stored. −0 equals 0, and NaN equals NaN.
+// FirstEqual supports at most 2³²−1 points.
 func FirstEqual(sets ...Points) (result []int) { return FirstEqualColumns(0, math.MaxInt, sets...) }
 
 // FirstEqualColumns is FirstEqual with only the columns lo, …, hi-1 compared.
@@ -45,8 +45,8 @@ func FirstEqualColumns(lo, hi int, sets ...Points) (result []int) {
 			}
 		}
 		keyA, keyB := keyBuilder{lo: lo, hi: hi}, keyBuilder{lo: lo, hi: hi}
-		// Hash table with linear probing. A slot has the number + 1 of the first of several equal points, or 0.
-		table := make([]uint32, 1<<bits.Len(uint(2*count)))
+		// The hash table uses linear probing. A slot has the number + 1 of the first of several equal points, or 0.
+		table := make([]uint32, 1<<bits.Len(uint(2*count))) // at most half full
 		for i, h := range hashes {
 			for position := h / partitions; h%partitions == uint64(partition); position++ {
 				slot := &table[position&uint64(len(table)-1)]
@@ -89,30 +89,30 @@ type keyBuilder struct {
 }
 
 // keyOf returns the key of point i of all sets: its dimension, and its nonzeros with their columns.
-func (r *keyBuilder) keyOf(sets []Points, i int) []byte {
+func (b *keyBuilder) keyOf(sets []Points, i int) []byte {
 	x := sets[0]
 	n, d := x.Dims()
 	for ; i >= n; n, d = x.Dims() {
 		i, sets = i-n, sets[1:]
 		x = sets[0]
 	}
-	r.key = binary.LittleEndian.AppendUint64(r.key[:0], uint64(d))
-	col, val := storedValues(x, i, &r.row)
+	b.key = binary.LittleEndian.AppendUint64(b.key[:0], uint64(d))
+	col, val := storedValues(x, i, &b.row)
 	for k, v := range val {
 		j := columnOf(col, k)
-		if r.rounds {
+		if b.rounds {
 			v = float64(float32(v))
 		}
 		switch {
-		case v == 0 || j < r.lo || j >= r.hi:
+		case v == 0 || j < b.lo || j >= b.hi:
 			continue
-		case v != v:
+		case v != v: // every NaN gets the same bits
 			v = math.NaN()
 		}
-		r.key = binary.LittleEndian.AppendUint32(r.key, uint32(j))
-		r.key = binary.LittleEndian.AppendUint64(r.key, math.Float64bits(v))
+		b.key = binary.LittleEndian.AppendUint32(b.key, uint32(j))
+		b.key = binary.LittleEndian.AppendUint64(b.key, math.Float64bits(v))
 	}
-	return r.key
+	return b.key
 }
 
 // CountRepeated returns the number of points that equal an earlier one. Its argument is the result of FirstEqual.

@@ -10,21 +10,21 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// Workspace is the scratch memory of one worker: converted panels, and the transposed panel of a sparse product. The
+// Workspace is the scratch memory of one goroutine: converted panels, and the transposed panel of a sparse product. The
 // zero value is ready to use. It grows on demand and makes no further allocations for blocks of the same size.
 // Goroutines that run at the same time must not share a Workspace.
 type Workspace struct {
-	dense64       [2][]float64 // converted columns of the first and of the second set of points
-	dense32       [2][]float32 // the same in float32
-	ptr           []int32      // transposed panel: start of each column in row and val
-	row           []int32      // transposed panel: rows of the nonzeros
-	val           []float64    // transposed panel: nonzeros
-	acc           []float64    // results for one point of the first set
-	absSums       []float64    // ‖b_j‖₁ of the points of the second set
-	intProducts   []int32      // inner products of bytes
-	chunkProducts []float32    // inner products of some columns of bytes
-	pairs64       pairScratch[float64]
-	pairs32       pairScratch[float32]
+	dense64       [2][]float64         // converted columns of the first and of the second set of points
+	dense32       [2][]float32         // the same in float32
+	ptr           []int32              // transposed panel: start of each column in row and val
+	row           []int32              // transposed panel: rows of the nonzeros
+	val           []float64            // transposed panel: nonzeros
+	acc           []float64            // results for one point of the first set
+	absSums       []float64            // ‖b_j‖₁ of the points of the second set
+	intProducts   []int32              // inner products of bytes
+	chunkProducts []float32            // inner products of some columns of bytes
+	pairs64       pairScratch[float64] // scratch memory for distances
+	pairs32       pairScratch[float32] // the same in float32
 }
 
 // maxPanelEntries is the number of entries that are converted at once: a larger panel is converted, multiplied and
@@ -82,10 +82,10 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 	}
 }
 
-// innerProducts implements Inner64 and Inner32. mul sets dst to x·zᵀ + β·dst for a block of columns x of a and the same
-// columns z of b. If a and b are the same dense matrix, z is x.
+// innerProducts implements Inner64 and Inner32. multiply sets dst to x·zᵀ + β·dst for a block of columns x of a and the
+// same columns z of b. If a and b are the same dense matrix, z is x.
 func innerProducts[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buffers *[2][]T, round rounding,
-	mul func(x, z columnBlock[T], beta T)) {
+	multiply func(x, z columnBlock[T], beta T)) {
 	na, nb, d := pairDims(a, b, ld)
 	if na == 0 || nb == 0 {
 		return
@@ -109,7 +109,7 @@ func innerProducts[T realNumber](dst []T, ld int, a, b Points, w *Workspace, buf
 		if !samePoints(a, b) {
 			z = operand(&buffers[1], b, c0, c1)
 		}
-		mul(x, z, beta)
+		multiply(x, z, beta)
 	}
 }
 
@@ -152,7 +152,7 @@ type columnBlock[T realNumber] struct {
 }
 
 // row returns row i without copying it.
-func (r columnBlock[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
+func (b columnBlock[T]) row(i int) []T { return b.data[i*b.ld : i*b.ld+b.d] }
 
 // denseBlock returns the points x as a columnBlock without copying, or nil if they are not stored as dense numbers of
 // type T.
@@ -164,15 +164,15 @@ func denseBlock[T realNumber](x Points) *columnBlock[T] {
 	case *Dense32:
 		block = &columnBlock[float32]{x.N, x.D, x.Stride, x.Data}
 	}
-	r, _ := block.(*columnBlock[T])
-	return r
+	typed, _ := block.(*columnBlock[T])
+	return typed
 }
 
 // operand returns the columns c0, …, c1-1 of x: without copying if x is dense with numbers of type T, and otherwise
 // converted into buf.
 func operand[T realNumber](buf *[]T, x Points, c0, c1 int) columnBlock[T] {
-	if r := denseBlock[T](x); r != nil {
-		return columnBlock[T]{r.n, c1 - c0, r.ld, r.data[c0:]}
+	if block := denseBlock[T](x); block != nil {
+		return columnBlock[T]{block.n, c1 - c0, block.ld, block.data[c0:]}
 	}
 	n, _ := x.Dims()
 	columnsTo(buffer.Grow(buf, n*(c1-c0)), c1-c0, x, c0, c1)

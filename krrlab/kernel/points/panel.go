@@ -51,9 +51,10 @@ func (p Panel) MultiplyByWeights(v []float64) []float64 {
 // SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
 func SqNorms(x Points) []float64 { return squaredNorms(x, sumSq) }
 
-// squaredNorms returns the squared norm of every point, computed on all threads: f of the stored values, where f is
-// sumSq or sumSq32. For Bytes it does not call f, but computes scale²·Σ b² and rounds it twice.
-func squaredNorms(x Points, f func(v []float64) float64) []float64 {
+// squaredNorms returns the squared norm of every point, computed on all threads: sumOfSquares of the stored values,
+// where sumOfSquares is sumSq or sumSq32. For Bytes it does not call sumOfSquares, but computes scale²·Σ b² and rounds
+// it twice.
+func squaredNorms(x Points, sumOfSquares func(v []float64) float64) []float64 {
 	n, _ := x.Dims()
 	norms, rows := make([]float64, n), make([][]float64, accel.Threads())
 	bytes, isBytes := x.(*Bytes)
@@ -62,7 +63,7 @@ func squaredNorms(x Points, f func(v []float64) float64) []float64 {
 			norms[i] = float64(sumSqBytes(bytes.Row(i))) * (bytes.Scale * bytes.Scale)
 		} else {
 			_, val := storedValues(x, i, &rows[thread])
-			norms[i] = f(val)
+			norms[i] = sumOfSquares(val)
 		}
 		return true
 	})
@@ -71,28 +72,28 @@ func squaredNorms(x Points, f func(v []float64) float64) []float64 {
 
 // sumSq returns Σ v².
 func sumSq(v []float64) float64 {
-	var s float64
-	for _, a := range v {
-		s += a * a
+	var sum float64
+	for _, x := range v {
+		sum += x * x
 	}
-	return s
+	return sum
 }
 
 // sumSq32 returns the sum of squares of the numbers rounded to float32.
-func sumSq32(row []float64) (s float64) {
+func sumSq32(row []float64) (sum float64) {
 	for _, v := range row {
-		r := float64(float32(v))
-		s += r * r
+		rounded := float64(float32(v))
+		sum += rounded * rounded
 	}
-	return s
+	return sum
 }
 
 // sumSqBytes returns Σ v².
-func sumSqBytes(v []uint8) (s uint64) {
+func sumSqBytes(v []uint8) (sum uint64) {
 	for _, b := range v {
-		s += uint64(b) * uint64(b)
+		sum += uint64(b) * uint64(b)
 	}
-	return s
+	return sum
 }
 
 // Mean returns the mean of the points, a vector of length d, or zeros if there is no point. The sums are computed in

@@ -9,8 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// Points is a set of n points in R^d, the rows of X, n×d. Points are immutable by convention: nothing in this project
-// changes the points of a caller.
+// Points is a set of n points in R^d, the rows of X, n×d. Points are immutable by convention: no function of this
+// project changes the points of its caller.
 type Points interface {
 	// Dims returns the number n of points and their dimension d.
 	Dims() (n, d int)
@@ -20,8 +20,7 @@ type Points interface {
 	RowTo(dst []float64, i int)
 }
 
-// Dense is a row-major n×d matrix of points in float64: point i is
-// Data[i*Stride : i*Stride+D].
+// Dense is a row-major n×d matrix of points in float64: point i is Data[i*Stride : i*Stride+D].
 type Dense struct {
 	N, D, Stride int
 	Data         []float64
@@ -33,13 +32,13 @@ type Dense32 struct {
 	Data         []float32
 }
 
-// CSR holds sparse points in compressed rows: the nonzeros of point i are
-// Val[Ptr[i]:Ptr[i+1]] in the columns Col[Ptr[i]:Ptr[i+1]], which strictly increase.
+// CSR holds sparse points as compressed sparse rows: the nonzeros of point i are Val[Ptr[i]:Ptr[i+1]] in the columns
+// Col[Ptr[i]:Ptr[i+1]], which strictly increase.
 type CSR struct {
 	N, D int
-	Ptr  []int // N+1 offsets into Col and Val; Ptr[0] need not be zero
-	Col  []int32
-	Val  []float64
+	Ptr  []int     // N+1 offsets into Col and Val; Ptr[0] need not be zero
+	Col  []int32   // column of each nonzero
+	Val  []float64 // value of each nonzero
 }
 
 var (
@@ -48,8 +47,8 @@ var (
 	_ Points = (*CSR)(nil)
 )
 
-// NewDense returns n points of dimension d backed by data, or by new zeros if
-// data is nil. It panics if n or d is negative or len(data) != n*d.
+// NewDense returns n points of dimension d backed by data, or by new zeros if data is nil. It panics if n or d is
+// negative or len(data) != n*d.
 func NewDense(n, d int, data []float64) *Dense {
 	return &Dense{n, d, d, dataOrZeros("NewDense", n, d, d, data)}
 }
@@ -178,13 +177,13 @@ func (x *CSR) RowTo(dst []float64, i int) {
 // leaves threads idle if there are few points.
 const pointsPerTask = 512
 
-// forEachPoint calls f(thread, i) for i = 0 … n-1 on all threads until one call returns false. It reports whether all
-// calls returned true.
-func forEachPoint(n int, f func(thread, i int) bool) bool {
+// forEachPoint calls visit(thread, i) for i = 0 … n-1 on all threads until one call returns false. It reports whether
+// all calls returned true.
+func forEachPoint(n int, visit func(thread, i int) bool) bool {
 	var stopped atomic.Bool
 	accel.Each((n+pointsPerTask-1)/pointsPerTask, func(thread, task int) {
 		for i := task * pointsPerTask; i < min((task+1)*pointsPerTask, n) && !stopped.Load(); i++ {
-			if !f(thread, i) {
+			if !visit(thread, i) {
 				stopped.Store(true)
 			}
 		}
@@ -196,8 +195,8 @@ func forEachPoint(n int, f func(thread, i int) bool) bool {
 // other points they are all coordinates, written to buf, and col is nil.
 func storedValues(x Points, i int, buf *[]float64) (col []int32, val []float64) {
 	x, _ = SplitFactors(x)
-	if c, ok := x.(*CSR); ok {
-		return c.Row(i)
+	if sparse, ok := x.(*CSR); ok {
+		return sparse.Row(i)
 	}
 	_, d := x.Dims()
 	x.RowTo(buffer.Grow(buf, d), i)
@@ -237,7 +236,7 @@ func FindNonFinite(x Points, allowed func(v float64) bool) (i, j int, v float64,
 	return 0, 0, 0, false
 }
 
-// MemoryBytes returns the memory of the points in bytes.
+// MemoryBytes returns the memory of the coordinates and weights of the points in bytes.
 func MemoryBytes(x Points) int64 {
 	n, d := x.Dims()
 	switch x := x.(type) {

@@ -8,8 +8,8 @@ import "github.com/krrlab/lab/krrlab/internal/buffer"
 //	Σ_c nnzA(c)·nnzB(c) · sparseProductCost < n_a·n_b·d.
 //
 // Measured: a sparse multiply-add takes 1.0–1.6 ns; a dense one in float32 takes 0.015–0.02 ns with OpenBLAS and about
-// 0.15 ns with gonum's BLAS. The value 50 suits OpenBLAS. It does not depend on the BLAS in use, so that results do not
-// either.
+// 0.15 ns with gonum's BLAS. The value 50 suits OpenBLAS. The constant does not depend on the BLAS in use, so that the
+// results do not depend on this choice.
 const sparseProductCost = 50
 
 // mergeCost is the cost of one step of mergeSparse, about 5 ns, in units of a subtraction of a dense distance, about
@@ -22,7 +22,7 @@ func DistanceWork(x Points) float64 {
 	x, _ = SplitFactors(x)
 	n, d := x.Dims()
 	perPair := float64(d)
-	// Merging two points takes as many steps as both have nonzeros.
+	// The number of steps to merge two points is the number of nonzeros of both together.
 	if s, ok := x.(*CSR); ok && n > 0 {
 		perPair = min(perPair, max(1, 2*mergeCost*float64(s.NNZ())/float64(n)))
 	}
@@ -45,8 +45,8 @@ const (
 )
 
 // transposeIfCheap writes b by columns (compressed sparse columns) to w if iterating over the nonzeros of a and b is
-// cheaper than a dense product, and reports whether it is. If round is roundedValues, the values are rounded to
-// float32.
+// cheaper than a dense product, and reports whether this is the case. If round is roundedValues, the values are rounded
+// to float32.
 func (w *Workspace) transposeIfCheap(a, b *CSR, round rounding) bool {
 	if b.NNZ() == 0 || a.NNZ() == 0 { // all products are 0, as with an empty panel
 		clear(buffer.Grow(&w.ptr, b.D+1))
@@ -107,8 +107,8 @@ func (w *Workspace) sparseInner(a *CSR, nb int, round rounding, emit func(i int,
 			}
 			begin, end := w.ptr[c], w.ptr[c+1]
 			column := w.val[begin:end]
-			for m, j := range w.row[begin:end] {
-				acc[j] += v * column[m]
+			for entry, j := range w.row[begin:end] {
+				acc[j] += v * column[entry]
 			}
 		}
 		emit(i, acc)

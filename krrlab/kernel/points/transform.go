@@ -2,8 +2,8 @@ package points
 
 import "gonum.org/v1/gonum/floats"
 
-// Transform returns the points Lx_i as dense float64. l holds the matrix L with d columns, row by row. The sums Σ_k
-// L_jk·x_k are taken in the order of k, so that the result for a point does not depend on the other points.
+// Transform returns the points Lx_i as dense float64. The slice l holds the matrix L with d columns, row by row. The
+// sums Σ_k L_jk·x_k are taken in the order of k, so that the result for a point does not depend on the other points.
 func Transform(x Points, l []float64) *Dense {
 	n, d := x.Dims()
 	rows := len(l) / d

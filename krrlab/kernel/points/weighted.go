@@ -12,10 +12,10 @@ import (
 //
 //	Σ_i w_i (y_i − f(x_i))² + λ‖f‖²
 //
-// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, S = diag(√w_i). A row of weight 2 has the same effect as
-// two equal rows. A weighted point therefore represents √w_i·φ(x_i), where φ is the feature map of the kernel: the
-// kernel of two weighted points is √w_i√w_j·k(x_i, x_j), and their features are √w_i·z_i. The coordinates of a point
-// are those of x_i.
+// is f = Σ_i c_i k(x_i, ·) with c = Sĉ and (SKS + λI)ĉ = Sy, where K is the kernel matrix and S = diag(√w_i). A row of
+// weight 2 has the same effect as two equal rows. A weighted point therefore represents √w_i·φ(x_i), where φ is the
+// feature map of the kernel: the kernel of two weighted points is √w_i√w_j·k(x_i, x_j), and their features are
+// √w_i·z_i. The coordinates of a point are those of x_i.
 type Weighted struct {
 	Points
 	Factors []float64 // √w_i

@@ -17,10 +17,10 @@ import (
 const maxSampledPoints = 512
 
 // Tree is a partition of n points into leaves, by recursive division along one feature. It depends only on the points
-// and the size of a leaf. The place of a point is its position in the order of the leaves.
+// and the size of a leaf. The position of a point is its index in Order.
 type Tree struct {
-	Order []int // index of the point at each place; the points of a leaf are contiguous
-	Start []int // first place of each leaf, followed by n
+	Order []int // index of the point at each position; the points of a leaf are contiguous
+	Start []int // first position of each leaf, followed by n
 
 	dim            int       // dimension of the points
 	nodes          []node    // the root is nodes[0], and children come after their parents
@@ -28,10 +28,10 @@ type Tree struct {
 	centers        []float64 // centers of the balls, dim numbers for each node
 }
 
-// node is the set of the points at the places start, …, end−1. It has a bounding box, and a ball that contains its
+// node is the set of the points at the positions start, …, end−1. It has a bounding box, and a ball that contains its
 // points.
 type node struct {
-	start, end            int
+	start, end            int     // range of the positions
 	leftChild, rightChild int     // indices of the children; 0 for a leaf
 	firstLeaf             int     // number of the first leaf in the node
 	radius                float64 // radius of the ball
@@ -50,25 +50,26 @@ func New(ctx context.Context, x points.Points, size int) (*Tree, error) {
 	}
 	workers := make([]splitter, accel.Threads())
 	for level := []int{0}; len(level) > 0; {
-		cutPlaces := make([]int, len(level)) // place at which each node is divided; −1 for a leaf
-		err := accel.ForEach(ctx, len(level), func(thread, q int) {
-			v := t.nodes[level[q]]
-			if cutPlaces[q] = -1; v.end-v.start > size {
-				cutPlaces[q] = v.start + workers[thread].partition(x, t.Order[v.start:v.end])
+		cutPositions := make([]int, len(level)) // position at which each node is divided; −1 for a leaf
+		err := accel.ForEach(ctx, len(level), func(thread, k int) {
+			parent := t.nodes[level[k]]
+			if cutPositions[k] = -1; parent.end-parent.start > size {
+				cutPositions[k] = parent.start + workers[thread].partition(x, t.Order[parent.start:parent.end])
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
 		var nextLevel []int
-		for q, nodeIndex := range level {
-			if cutPlaces[q] < 0 {
+		for k, nodeIndex := range level {
+			if cutPositions[k] < 0 {
 				continue
 			}
-			v := &t.nodes[nodeIndex]
-			v.leftChild, v.rightChild = len(t.nodes), len(t.nodes)+1
-			nextLevel = append(nextLevel, v.leftChild, v.rightChild)
-			t.nodes = append(t.nodes, node{start: v.start, end: cutPlaces[q]}, node{start: cutPlaces[q], end: v.end})
+			parent := &t.nodes[nodeIndex]
+			parent.leftChild, parent.rightChild = len(t.nodes), len(t.nodes)+1
+			nextLevel = append(nextLevel, parent.leftChild, parent.rightChild)
+			cut := cutPositions[k]
+			t.nodes = append(t.nodes, node{start: parent.start, end: cut}, node{start: cut, end: parent.end})
 		}
 		level = nextLevel
 	}
@@ -77,16 +78,16 @@ func New(ctx context.Context, x points.Points, size int) (*Tree, error) {
 	return t, t.setBounds(ctx, x)
 }
 
-// numberLeaves numbers the leaves of node k and appends their first places to t.Start.
+// numberLeaves numbers the leaves of node k and appends their first positions to t.Start.
 func (t *Tree) numberLeaves(k int) {
-	v := &t.nodes[k]
-	v.firstLeaf = len(t.Start)
-	if v.leftChild == 0 {
-		t.Start = append(t.Start, v.start)
+	current := &t.nodes[k]
+	current.firstLeaf = len(t.Start)
+	if current.leftChild == 0 {
+		t.Start = append(t.Start, current.start)
 		return
 	}
-	t.numberLeaves(v.leftChild)
-	t.numberLeaves(v.rightChild)
+	t.numberLeaves(current.leftChild)
+	t.numberLeaves(current.rightChild)
 }
 
 // LeafCount returns the number of leaves.
@@ -104,19 +105,19 @@ func (t *Tree) setBounds(ctx context.Context, x points.Points) error {
 		}
 	})
 	for k := len(t.nodes) - 1; k >= 0; k-- { // children come after their parents
-		v := &t.nodes[k]
-		if v.leftChild == 0 {
+		parent := &t.nodes[k]
+		if parent.leftChild == 0 {
 			continue
 		}
 		lo, hi, center := t.box(k)
-		lo1, hi1, center1 := t.box(v.leftChild)
-		lo2, hi2, center2 := t.box(v.rightChild)
+		lo1, hi1, center1 := t.box(parent.leftChild)
+		lo2, hi2, center2 := t.box(parent.rightChild)
 		for c := range lo {
 			lo[c], hi[c], center[c] = min(lo1[c], lo2[c]), max(hi1[c], hi2[c]), (center1[c]+center2[c])/2
 		}
-		v.radius = max(distance(center, center1)+t.nodes[v.leftChild].radius,
-			distance(center, center2)+t.nodes[v.rightChild].radius)
-		v.radius *= 1 + t.roundingBound()
+		parent.radius = max(distance(center, center1)+t.nodes[parent.leftChild].radius,
+			distance(center, center2)+t.nodes[parent.rightChild].radius)
+		parent.radius *= 1 + t.roundingBound()
 	}
 	return err
 }
@@ -127,21 +128,21 @@ func (t *Tree) roundingBound() float64 { return float64(t.dim+16) * 0x1p-52 }
 
 // setLeafBounds computes the box of leaf k, and its ball about the mean of its points; row is scratch memory.
 func (t *Tree) setLeafBounds(x points.Points, k int, row []float64) {
-	v := &t.nodes[k]
+	leaf := &t.nodes[k]
 	lo, hi, center := t.box(k)
 	for c := range lo {
 		lo[c], hi[c] = math.Inf(1), math.Inf(-1)
 	}
-	for _, i := range t.Order[v.start:v.end] {
+	for _, i := range t.Order[leaf.start:leaf.end] {
 		x.RowTo(row, i)
-		for c, u := range row {
-			lo[c], hi[c] = min(lo[c], u), max(hi[c], u)
-			center[c] += u / float64(v.end-v.start)
+		for c, v := range row {
+			lo[c], hi[c] = min(lo[c], v), max(hi[c], v)
+			center[c] += v / float64(leaf.end-leaf.start)
 		}
 	}
-	for _, i := range t.Order[v.start:v.end] {
+	for _, i := range t.Order[leaf.start:leaf.end] {
 		x.RowTo(row, i)
-		v.radius = max(v.radius, distance(row, center))
+		leaf.radius = max(leaf.radius, distance(row, center))
 	}
 }
 
@@ -160,7 +161,7 @@ func distance(x, z []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// splitter is the scratch memory of one worker.
+// splitter is the scratch memory of one goroutine.
 type splitter struct {
 	row    []float64 // one point
 	rows   []float64 // the sampled points
@@ -170,41 +171,41 @@ type splitter struct {
 
 // partition divides the points idx into two parts along one feature, or in the middle if all points are equal. It
 // reorders idx and returns the size of the first part.
-func (w *splitter) partition(x points.Points, idx []int) int {
-	feature, threshold, ok := w.chooseSplit(x, idx, min(len(idx), maxSampledPoints))
+func (s *splitter) partition(x points.Points, idx []int) int {
+	feature, threshold, ok := s.chooseSplit(x, idx, min(len(idx), maxSampledPoints))
 	if !ok { // all sampled points are equal
-		feature, threshold, ok = w.chooseSplit(x, idx, len(idx))
+		feature, threshold, ok = s.chooseSplit(x, idx, len(idx))
 	}
 	if !ok {
 		return len(idx) / 2
 	}
 	lowPart := idx[:0]
-	w.above = w.above[:0]
+	s.above = s.above[:0]
 	for _, i := range idx {
-		if x.RowTo(w.row, i); w.row[feature] <= threshold {
+		if x.RowTo(s.row, i); s.row[feature] <= threshold {
 			lowPart = append(lowPart, i)
 		} else {
-			w.above = append(w.above, i)
+			s.above = append(s.above, i)
 		}
 	}
-	copy(idx[len(lowPart):], w.above)
+	copy(idx[len(lowPart):], s.above)
 	return len(lowPart)
 }
 
 // chooseSplit returns the feature of largest variance and the threshold at which the points are divided (splitValue),
 // computed from count of them at equal distances in idx. Points equal to the threshold belong to the lower part. ok is
 // false if these points are all equal.
-func (w *splitter) chooseSplit(x points.Points, idx []int, count int) (feature int, threshold float64, ok bool) {
+func (s *splitter) chooseSplit(x points.Points, idx []int, count int) (feature int, threshold float64, ok bool) {
 	_, d := x.Dims()
 	sum, squares := make([]float64, d), make([]float64, d)
-	buffer.Grow(&w.row, d)
-	buffer.Grow(&w.rows, count*d)
-	buffer.Grow(&w.values, count)
+	buffer.Grow(&s.row, d)
+	buffer.Grow(&s.rows, count*d)
+	buffer.Grow(&s.values, count)
 	for k := range count {
-		row := w.rows[k*d : (k+1)*d]
+		row := s.rows[k*d : (k+1)*d]
 		x.RowTo(row, idx[k*len(idx)/count])
 		for c, v := range row {
-			v -= w.rows[c] // relative to the first point, so that the variance does not cancel
+			v -= s.rows[c] // relative to the first point, so that the variance does not cancel
 			sum[c] += v
 			squares[c] += v * v
 		}
@@ -215,11 +216,11 @@ func (w *splitter) chooseSplit(x points.Points, idx []int, count int) (feature i
 			feature, maxVariance = c, v
 		}
 	}
-	for k := range w.values {
-		w.values[k] = w.rows[k*d+feature]
+	for k := range s.values {
+		s.values[k] = s.rows[k*d+feature]
 	}
-	slices.Sort(w.values)
-	threshold, ok = splitValue(w.values)
+	slices.Sort(s.values)
+	threshold, ok = splitValue(s.values)
 	return feature, threshold, ok
 }
 
@@ -277,8 +278,8 @@ func (t *Tree) minDistance(a int, u *Tree, b int, metric Metric) float64 {
 	// The boxes and the balls each give a lower bound, and the larger one counts.
 	var centerSq float64
 	for c, v := range lo {
-		w := max(0, v-otherHi[c], otherLo[c]-hi[c])
-		sum += w * w
+		gap := max(0, v-otherHi[c], otherLo[c]-hi[c])
+		sum += gap * gap
 		centerSq += (center[c] - otherCenter[c]) * (center[c] - otherCenter[c])
 	}
 	ball := max(0, math.Sqrt(centerSq)*rounding-(t.nodes[a].radius+u.nodes[b].radius)/rounding)
@@ -292,20 +293,21 @@ type Pair struct {
 }
 
 // Pairs returns the pairs of a leaf of t and a leaf of u for which bound(distance) ≥ cutoff at a lower bound of their
-// distance, ordered by A and B. bound must not increase. If u is t, each pair is returned once, with A ≥ B.
+// distance, ordered by A and B. The function bound must not increase with the distance. If u is t, each pair is
+// returned once, with A ≥ B.
 //
 // For each leaf of t and of u, tSkipped and uSkipped are the sum of bound(distance) over all points of the skipped
 // leaves. If the entries of a matrix are at most bound(distance) and those of skipped pairs are replaced by zero, the
 // row of a point in the leaf loses at most this sum.
 func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(float64) float64,
 	cutoff float64) (pairs []Pair, tSkipped, uSkipped []float64, err error) {
-	const minTasks = 256 // enough to balance the work of all threads: a judgment
-	w := traversal{t, u, metric, bound, cutoff}
+	const minTasks = 256 // enough pairs of nodes to balance the work of all threads: a judgment
+	walk := traversal{t, u, metric, bound, cutoff}
 	tasks := []Pair{{}} // pairs of nodes; the first is the pair of the roots
 	for len(tasks) < minTasks {
 		var nextTasks []Pair
 		for _, p := range tasks {
-			nextTasks = w.expand(nextTasks, p.A, p.B)
+			nextTasks = walk.expand(nextTasks, p.A, p.B)
 		}
 		if len(nextTasks) <= len(tasks) { // only pairs of leaves are left
 			break
@@ -315,8 +317,8 @@ func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(flo
 
 	type result struct{ pairs, skipped []Pair }
 	results := make([]result, len(tasks))
-	if err = accel.ForEach(ctx, len(tasks), func(_, q int) {
-		w.visit(tasks[q].A, tasks[q].B, &results[q].pairs, &results[q].skipped)
+	if err = accel.ForEach(ctx, len(tasks), func(_, k int) {
+		walk.visit(tasks[k].A, tasks[k].B, &results[k].pairs, &results[k].skipped)
 	}); err != nil {
 		return nil, nil, nil, err
 	}
@@ -325,43 +327,43 @@ func (t *Tree) Pairs(ctx context.Context, u *Tree, metric Metric, bound func(flo
 	if t == u {
 		uSkipped = tSkipped
 	}
-	for _, v := range results {
-		pairs = append(pairs, v.pairs...)
-		for _, p := range v.skipped {
-			x, z := &t.nodes[p.A], &u.nodes[p.B]
-			t.addToLeaves(tSkipped, x, p.Bound*float64(z.end-z.start))
+	for _, part := range results {
+		pairs = append(pairs, part.pairs...)
+		for _, p := range part.skipped {
+			nodeA, nodeB := &t.nodes[p.A], &u.nodes[p.B]
+			t.addToLeaves(tSkipped, nodeA, p.Bound*float64(nodeB.end-nodeB.start))
 			if t != u || p.A != p.B {
-				u.addToLeaves(uSkipped, z, p.Bound*float64(x.end-x.start))
+				u.addToLeaves(uSkipped, nodeB, p.Bound*float64(nodeA.end-nodeA.start))
 			}
 		}
 	}
-	slices.SortFunc(pairs, func(x, z Pair) int { return cmp.Or(x.A-z.A, x.B-z.B) })
+	slices.SortFunc(pairs, func(p, q Pair) int { return cmp.Or(p.A-q.A, p.B-q.B) })
 	return pairs, tSkipped, uSkipped, nil
 }
 
-// addToLeaves adds v to the sums of all leaves in node x.
-func (t *Tree) addToLeaves(sums []float64, x *node, v float64) {
-	for l := x.firstLeaf; l < len(sums) && t.Start[l] < x.end; l++ {
-		sums[l] += v
+// addToLeaves adds v to the sums of all leaves in node ancestor.
+func (t *Tree) addToLeaves(sums []float64, ancestor *node, v float64) {
+	for leaf := ancestor.firstLeaf; leaf < len(sums) && t.Start[leaf] < ancestor.end; leaf++ {
+		sums[leaf] += v
 	}
 }
 
 // traversal holds the parameters of a traversal of the pairs of nodes of two trees.
 type traversal struct {
-	t, u   *Tree
-	metric Metric
-	bound  func(float64) float64 // bound of the matrix entries as a function of the distance
-	cutoff float64               // pairs with a smaller bound are skipped
+	first, second *Tree
+	metric        Metric                // distance between two points
+	bound         func(float64) float64 // bound of the matrix entries as a function of the distance
+	cutoff        float64               // pairs with a smaller bound are skipped
 }
 
 // expand appends the pairs of children of nodes a and b. It divides the node with more points; if both are leaves, it
 // appends the pair itself.
-func (w *traversal) expand(pairs []Pair, a, b int) []Pair {
-	nodeA, nodeB := &w.t.nodes[a], &w.u.nodes[b]
+func (t *traversal) expand(pairs []Pair, a, b int) []Pair {
+	nodeA, nodeB := &t.first.nodes[a], &t.second.nodes[b]
 	switch {
 	case nodeA.leftChild == 0 && nodeB.leftChild == 0:
 		return append(pairs, Pair{A: a, B: b})
-	case w.t == w.u && a == b:
+	case t.first == t.second && a == b:
 		return append(pairs, Pair{A: nodeA.leftChild, B: nodeA.leftChild},
 			Pair{A: nodeA.rightChild, B: nodeA.leftChild}, Pair{A: nodeA.rightChild, B: nodeA.rightChild})
 	case nodeB.leftChild == 0 || nodeA.leftChild != 0 && nodeA.end-nodeA.start >= nodeB.end-nodeB.start:
@@ -372,18 +374,18 @@ func (w *traversal) expand(pairs []Pair, a, b int) []Pair {
 
 // visit appends the pairs of leaves in nodes a and b that have to be formed, by leaf numbers, and the skipped pairs, by
 // node indices.
-func (w *traversal) visit(a, b int, pairs, skipped *[]Pair) {
-	nodeA, nodeB := &w.t.nodes[a], &w.u.nodes[b]
-	bound := w.bound(w.t.minDistance(a, w.u, b, w.metric))
+func (t *traversal) visit(a, b int, pairs, skipped *[]Pair) {
+	nodeA, nodeB := &t.first.nodes[a], &t.second.nodes[b]
+	bound := t.bound(t.first.minDistance(a, t.second, b, t.metric))
 	switch {
-	case bound < w.cutoff:
+	case bound < t.cutoff:
 		*skipped = append(*skipped, Pair{a, b, bound})
 	case nodeA.leftChild == 0 && nodeB.leftChild == 0:
 		*pairs = append(*pairs, Pair{nodeA.firstLeaf, nodeB.firstLeaf, bound})
 	default:
 		var children [3]Pair
-		for _, p := range w.expand(children[:0], a, b) {
-			w.visit(p.A, p.B, pairs, skipped)
+		for _, p := range t.expand(children[:0], a, b) {
+			t.visit(p.A, p.B, pairs, skipped)
 		}
 	}
 }
