@@ -43,24 +43,24 @@ func ratioCell(e *Entry, ours, theirs float64) plots.Cell {
 }
 
 // iterationCells returns three cells: our iterations, the published iterations of a column, and their ratio.
-func (s *sample) iterationCells(p publishedRow, column string) []plots.Cell {
-	return []plots.Cell{s.iterationsCell(), p.cell(column),
-		ratioCell(s.firstRun, s.medianIterations(), p.number(column))}
+func (s *sample) iterationCells(published publishedRow, column string) []plots.Cell {
+	return []plots.Cell{s.iterationsCell(), published.cell(column),
+		ratioCell(s.firstRun, s.medianIterations(), published.number(column))}
 }
 
 // secondsCells returns three cells: our seconds of training, the published seconds of a column, and their ratio. The
 // ratio is blank if a seed did not converge.
-func (s *sample) secondsCells(p publishedRow, column string) []plots.Cell {
+func (s *sample) secondsCells(published publishedRow, column string) []plots.Cell {
 	ratio := plots.Blank()
 	if s.unconverged == nil {
-		ratio = ratioCell(s.firstRun, s.trainSeconds(), p.number(column))
+		ratio = ratioCell(s.firstRun, s.trainSeconds(), published.number(column))
 	}
-	return []plots.Cell{numberCell(s.trainSeconds()), numberCell(p.number(column)), ratio}
+	return []plots.Cell{numberCell(s.trainSeconds()), numberCell(published.number(column)), ratio}
 }
 
 // errorCells returns two cells: our test error and the published error of a column.
-func (s *sample) errorCells(p publishedRow, column string) []plots.Cell {
-	return []plots.Cell{errorCell(s.result()), p.publishedErrorCell(column)}
+func (s *sample) errorCells(published publishedRow, column string) []plots.Cell {
+	return []plots.Cell{errorCell(s.result()), published.publishedErrorCell(column)}
 }
 
 // cellWithText returns a cell with the value v that is displayed as text.
@@ -85,10 +85,10 @@ func errorCell(r *Result) plots.Cell {
 // percentText returns a fraction as text in percent, such as "1.33 %".
 func percentText(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
 
-// firstEntry returns the first entry for which ok returns true, or nil if there is none.
-func (r *Report) firstEntry(ok func(*Entry) bool) *Entry {
+// firstEntry returns the first entry for which matches returns true, or nil if there is none.
+func (r *Report) firstEntry(matches func(*Entry) bool) *Entry {
 	for i := range r.Entries {
-		if e := &r.Entries[i]; ok(e) {
+		if e := &r.Entries[i]; matches(e) {
 			return e
 		}
 	}
@@ -137,10 +137,10 @@ func (r *Report) newTable(caption string, heads ...string) *plots.Table {
 
 // caption returns text followed by the conventions of all tables, the scale, and the methods that Auto chose.
 func (r *Report) caption(text string) string {
-	s := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios " +
+	full := text + " Iterations and training seconds: median of the seeds (least–most); all else: first seed. Ratios " +
 		"only if all of the paper's training data were used. " + firstUpper(string(r.Scale)) + " scale."
 	if r.Scale == Smoke {
-		s += " These small problems only show that everything runs: their numbers cannot be compared with the paper's."
+		full += " These small problems only show that everything runs: their numbers cannot be compared with the paper's."
 	}
-	return s + r.autoText()
+	return full + r.autoText()
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/cost"
 )
 
-// problemSize is the size of a problem: training points, dimension, right-hand sides and test points.
+// problemSize is the size of a problem: numbers of training points (N), of dimensions (D), of right-hand sides (T) and
+// of test points.
 type problemSize struct{ N, D, T, TestN int }
 
 // sizeOf returns the size of a case from the registry of data sets, without reading the data.
@@ -34,8 +35,8 @@ func sizeOf(c Case) problemSize {
 
 // caseCost is the predicted cost of a case: its seconds by stage and its peak memory in bytes.
 type caseCost struct {
-	cost.Seconds
-	Bytes int64
+	cost.Seconds       // seconds by stage
+	Bytes        int64 // peak memory
 }
 
 const (
@@ -60,7 +61,7 @@ const (
 // guess). cost.Model predicts krrlab's solvers. A competing method forms Z and ZᵀZ like Algorithm 1, and then makes
 // passes over Z: two in each of featuresIterations iterations for random features; for ADMM, which forms only blocks of
 // ZᵀZ, one in each iteration and in each of the trials that choose ρ.
-func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
+func costOf(rates *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 	n, t, s := float64(size.N), float64(size.T), float64(c.S)
 	candidate := cost.Candidate{Solver: c.Solver.String(), Precond: cost.None, Storage: gram.Float32,
 		Iterations: cmp.Or(iterations, cgIterations)}
@@ -80,7 +81,7 @@ func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 		c.Solver != krrlab.Direct {
 		candidate.Storage = gram.Float64
 	}
-	cost.Model{Rates: *r, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1),
+	cost.Model{Rates: *rates, N: max(size.N, 1), D: max(size.D, 1), T: max(size.T, 1),
 		TestRows: size.TestN}.Predict(&candidate)
 	predicted := caseCost{candidate.Seconds, candidate.Bytes}
 	if passes := 2. * featuresIterations; c.Method != "" {
@@ -91,7 +92,7 @@ func costOf(r *cost.Rates, c Case, size problemSize, iterations int) caseCost {
 			passes = float64(cmp.Or(iterations, admmIterations) + rhoTrialIterations*len(rhoGrid))
 			predicted.Factor, predicted.Bytes = 0, int64(4*n*s+160*n*t)
 		}
-		predicted.Solve = passes * (8*n*s/r.Read + 4*n*s*t/r.Gemm32)
+		predicted.Solve = passes * (8*n*s/rates.Read + 4*n*s*t/rates.Gemm32)
 	}
 	if c.CountOnly {
 		predicted.Predict = 0

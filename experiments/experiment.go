@@ -82,7 +82,7 @@ var registry = []Experiment{
 		Plan:    figure2Plan, Table: figure2Table, Plot: figure2Plot, Verdicts: figure2Verdicts},
 }
 
-// IDs returns the identifiers of all experiments.
+// IDs returns the identifiers of all experiments, in the order of reports.
 func IDs() []string {
 	var ids []string
 	for _, e := range registry {
@@ -134,11 +134,11 @@ func (c Case) method() string { return cmp.Or(string(c.Method), c.Solver.String(
 
 // key returns the JSON of the case, which identifies it.
 func (c Case) key() string {
-	js, err := json.Marshal(c)
+	encoded, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // it contains a NaN
 	}
-	return string(js)
+	return string(encoded)
 }
 
 // String describes the case in one line: the data set, n, and the method with its options.

@@ -18,22 +18,22 @@ const (
 	featuresRole = "random features"
 )
 
-// figure1Plan runs the exact method and random features with increasing s for each kernel.
+// figure1Plan returns the runs of the exact method and of random features with increasing s for each kernel.
 func figure1Plan(scale Scale) []Entry {
 	sizes := figures.Figure1[scale]
 	var out []Entry
-	for k, w := range figures.Kernels {
-		c := Case{Data: sizes.Data, N: sizes.N, TestN: sizes.TestN, Kernel: w.Kernel,
+	for k, row := range figures.Kernels {
+		c := Case{Data: sizes.Data, N: sizes.N, TestN: sizes.TestN, Kernel: row.Kernel,
 			PrecondSpec: krrlab.PrecondSpec{LambdaP: 0.01},
 			Config:      krrlab.Config{Solver: krrlab.PCG, Lambda: 0.01, Tol: 1e-3}}
 		for i, iterations := range sizes.Expect[k] {
 			c.S = sizes.Points >> (sizes.From[k] - i)
-			out = append(out, entriesPerSeed(w.Name, exactRole, c, sizes.Seeds, iterations)...)
+			out = append(out, entriesPerSeed(row.Name, exactRole, c, sizes.Seeds, iterations)...)
 		}
 		c.Method, c.Solver, c.LambdaP, c.Tol = RandomFeatures, 0, 0, 0
 		for i := sizes.First; i >= 0; i-- {
 			c.S = sizes.Points >> i
-			out = append(out, entriesPerSeed(w.Name, featuresRole, c, sizes.Seeds, 0)...)
+			out = append(out, entriesPerSeed(row.Name, featuresRole, c, sizes.Seeds, 0)...)
 		}
 	}
 	return out
@@ -62,17 +62,17 @@ func (r *Report) curveTable(caption, row string, roles ...string) *plots.Table {
 		"iterations :")
 	for _, row := range r.Rows() {
 		for _, role := range roles {
-			for _, p := range r.curve(row, role) {
-				if p.ranSeeds == 0 {
+			for _, point := range r.curve(row, role) {
+				if point.ranSeeds == 0 {
 					continue
 				}
 				iterations := plots.Blank()
 				if role == exactRole || role == autoRole {
-					iterations = spreadCell(p.iterations, "%.0f", "")
+					iterations = spreadCell(point.iterations, "%.0f", "")
 				}
-				t.Add(row, role, p.result().Data.N, p.featuresCell(), p.seedsCell(),
-					spreadCell(errorPercents(p), "%.2f", ""),
-					spreadCell(p.seconds, "%.3g", ""), iterations)
+				t.Add(row, role, point.result().Data.N, point.featuresCell(), point.seedsCell(),
+					spreadCell(errorPercents(point), "%.2f", ""),
+					spreadCell(point.seconds, "%.3g", ""), iterations)
 			}
 		}
 	}
@@ -83,10 +83,10 @@ func (r *Report) curveTable(caption, row string, roles ...string) *plots.Table {
 // band shows the minimum and the maximum of y. It returns nil if no position was tested.
 func series(name string, curve []*sample, x, y func(*sample) []float64) []plots.Series {
 	s := plots.Series{Name: name}
-	for _, p := range curve {
-		if len(p.errors) > 0 {
-			lo, hi := minMax(y(p))
-			s.AddBand(median(x(p)), median(y(p)), lo, hi)
+	for _, point := range curve {
+		if len(point.errors) > 0 {
+			lo, hi := minMax(y(point))
+			s.AddBand(median(x(point)), median(y(point)), lo, hi)
 		}
 	}
 	if len(s.X) == 0 {
@@ -96,10 +96,10 @@ func series(name string, curve []*sample, x, y func(*sample) []float64) []plots.
 }
 
 // positionOf, secondsOf and errorPercents return the quantities of a sample on the axes of figures 1 and 2.
-func positionOf(p *sample) []float64 { return []float64{p.position} }
-func secondsOf(p *sample) []float64  { return p.seconds }
-func errorPercents(p *sample) []float64 {
-	return floats.ScaleTo(make([]float64, len(p.errors)), 100, p.errors)
+func positionOf(point *sample) []float64 { return []float64{point.position} }
+func secondsOf(point *sample) []float64  { return point.seconds }
+func errorPercents(point *sample) []float64 {
+	return floats.ScaleTo(make([]float64, len(point.errors)), 100, point.errors)
 }
 
 // dataCaption returns the titles of the data and the scale, for a caption.
@@ -125,14 +125,14 @@ type panel struct {
 func (r *Report) curveFigure(title, caption string, roles []string, sides ...panel) *plots.Figure {
 	var panels []*plots.Figure
 	for _, row := range r.ranRows() {
-		for _, s := range sides {
-			f := &plots.Figure{Title: row, X: plots.Axis{Label: s.xLabel, Log: true},
-				Y: plots.Axis{Label: s.yLabel, Log: true}}
+		for _, side := range sides {
+			f := &plots.Figure{Title: row, X: plots.Axis{Label: side.xLabel, Log: true},
+				Y: plots.Axis{Label: side.yLabel, Log: true}}
 			for _, role := range roles {
-				f.Series = append(f.Series, series(role, r.curve(row, role), s.xValues, s.yValues)...)
+				f.Series = append(f.Series, series(role, r.curve(row, role), side.xValues, side.yValues)...)
 			}
 			if len(f.Series) > 0 {
-				f.Series = append(f.Series, r.publishedPoint(row, s.paperColumn)...)
+				f.Series = append(f.Series, r.publishedPoint(row, side.paperColumn)...)
 				panels = append(panels, f)
 			}
 		}
@@ -163,8 +163,8 @@ func figure1Plot(r *Report) *plots.Figure {
 // allErrors returns the errors of all seeds at all positions of a curve, ascending.
 func allErrors(curve []*sample) []float64 {
 	var out []float64
-	for _, p := range curve {
-		out = append(out, p.errors...)
+	for _, point := range curve {
+		out = append(out, point.errors...)
 	}
 	slices.Sort(out)
 	return out
@@ -202,11 +202,12 @@ func figure1Verdicts(r *Report) []Verdict {
 		})
 		fastestText := fmt.Sprintf("%.0f s for the exact method with s = %d", fastest.trainSeconds(),
 			fastest.firstCase.S)
-		isClose := func(p *sample) bool { return median(p.errors) <= closeFactor*median(errors) }
+		isClose := func(point *sample) bool { return median(point.errors) <= closeFactor*median(errors) }
 		if i := slices.IndexFunc(features, isClose); i >= 0 {
-			p := features[i]
-			slower.addRow(outcomeOf(p.trainSeconds() > fastest.trainSeconds()), "%s: s = %d in %.0f s, against %s", row,
-				p.firstCase.S, p.trainSeconds(), fastestText)
+			point := features[i]
+			slower.addRow(outcomeOf(point.trainSeconds() > fastest.trainSeconds()), "%s: s = %d in %.0f s, against %s",
+				row,
+				point.firstCase.S, point.trainSeconds(), fastestText)
 		} else {
 			slower.addRow(Holds, "%s: not by s = n, in %.0f s, against %s", row, largestS.trainSeconds(), fastestText)
 		}

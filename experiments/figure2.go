@@ -39,38 +39,38 @@ func profile(role string, n, d, largestN int) int {
 	return int(math.Round(0.2 * float64(n)))
 }
 
-// figure2Plan runs the exact method and the profiles of random features for all n of each data set, and Auto for some
-// n.
+// figure2Plan returns the runs of the exact method and of the profiles of random features for all n of each data set,
+// and of Auto for some n.
 func figure2Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, w := range figures.Figure2[scale] {
-		info := must(datasets.Lookup(w.Data))
-		largestN := w.N[len(w.N)-1]
-		c := Case{Data: w.Data, TestN: w.TestN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
+	for _, row := range figures.Figure2[scale] {
+		info := must(datasets.Lookup(row.Data))
+		largestN := row.N[len(row.N)-1]
+		c := Case{Data: row.Data, TestN: row.TestN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
 			Config: krrlab.Config{Lambda: info.Lambda}}
-		for _, n := range w.N {
-			seeds := w.Seeds
+		for _, n := range row.N {
+			seeds := row.Seeds
 			if n > 20000 {
 				seeds = min(seeds, 3)
 			}
 			exact := c
 			exact.N, exact.Solver, exact.LambdaP, exact.Tol, exact.S = n, krrlab.PCG, info.Lambda, 1e-3,
-				max(1, int(math.Round(w.Share[0]/w.Share[1]*float64(n))))
-			iterations := int(w.Iterations * math.Pow(float64(n)/float64(largestN), w.Power))
-			out = append(out, entriesPerSeed(w.Name, exactRole, exact, seeds, iterations)...)
+				max(1, int(math.Round(row.Share[0]/row.Share[1]*float64(n))))
+			iterations := int(row.Iterations * math.Pow(float64(n)/float64(largestN), row.Power))
+			out = append(out, entriesPerSeed(row.Name, exactRole, exact, seeds, iterations)...)
 			for _, role := range profiles {
 				features := c
 				features.N, features.Method, features.S = n, RandomFeatures, profile(role, n, info.D, largestN)
-				if role == constantRole && w.Constant > 0 {
-					features.S = w.Constant
+				if role == constantRole && row.Constant > 0 {
+					features.S = row.Constant
 				}
-				out = append(out, entriesPerSeed(w.Name, role, features, seeds, 0)...)
+				out = append(out, entriesPerSeed(row.Name, role, features, seeds, 0)...)
 			}
 		}
-		for _, n := range w.Auto {
+		for _, n := range row.Auto {
 			auto := c
 			auto.N, auto.Tol = n, 1e-3
-			out = append(out, entriesPerSeed(w.Name, autoRole, auto, 1, 0)...)
+			out = append(out, entriesPerSeed(row.Name, autoRole, auto, 1, 0)...)
 		}
 	}
 	return out
@@ -90,15 +90,18 @@ func figure2Table(r *Report) *plots.Table {
 // publishedPoint returns the paper's error for a row, over a column of the published table 1, as a series with one
 // point. It returns nil if there is none.
 func (r *Report) publishedPoint(row, column string) []plots.Series {
-	i := slices.IndexFunc(figures.Figure2[r.Scale], func(w figure2Row) bool { return w.Name == row && w.Paper != "" })
+	i := slices.IndexFunc(figures.Figure2[r.Scale], func(candidate figure2Row) bool {
+		return candidate.Name == row && candidate.Paper != ""
+	})
 	if i < 0 || column == "" {
 		return nil
 	}
-	p := publishedRow{"table1", figures.Figure2[r.Scale][i].Paper}
-	s := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", p.cell("iterations"), p.cell("resources")),
+	published := publishedRow{"table1", figures.Figure2[r.Scale][i].Paper}
+	point := plots.Series{Name: fmt.Sprintf("paper, %v iterations, %v", published.cell("iterations"),
+		published.cell("resources")),
 		Style: plots.Points}
-	s.Add(p.number(column), 100*p.number("error_rate"))
-	return []plots.Series{s}
+	point.Add(published.number(column), 100*published.number("error_rate"))
+	return []plots.Series{point}
 }
 
 // figure2Plot draws the errors against n and against the seconds of training, with two panels for each data set.
@@ -137,25 +140,27 @@ func figure2Verdicts(r *Report) []Verdict {
 			features, atLargestN = append(features, curve...), append(atLargestN, curve[len(curve)-1])
 		}
 		if r.canJudge([]*evidence{lowerError}, basis, row, atLargestN...) {
-			for i, p := range atLargestN {
-				maxExact, minFeatures := largest.errors[len(largest.errors)-1], p.errors[0]
+			for i, point := range atLargestN {
+				maxExact, minFeatures := largest.errors[len(largest.errors)-1], point.errors[0]
 				lowerError.addRow(outcomeOf(minFeatures > maxExact),
 					"%s, n = %d: at least %s by %s, at most %s exactly",
-					row, p.firstCase.N, percentText(minFeatures), profiles[i], percentText(maxExact))
+					row, point.firstCase.N, percentText(minFeatures), profiles[i], percentText(maxExact))
 			}
 		}
 		if !r.canJudge([]*evidence{faster}, basis, row, features...) {
 			continue
 		}
-		inTime := slices.DeleteFunc(features, func(p *sample) bool { return p.trainSeconds() > largest.trainSeconds() })
+		inTime := slices.DeleteFunc(features, func(point *sample) bool {
+			return point.trainSeconds() > largest.trainSeconds()
+		})
 		if len(inTime) > 0 {
-			p := slices.MinFunc(inTime, func(a, b *sample) int {
+			point := slices.MinFunc(inTime, func(a, b *sample) int {
 				return cmp.Compare(median(a.errors), median(b.errors))
 			})
-			featuresError, exactError := median(p.errors), median(largest.errors)
+			featuresError, exactError := median(point.errors), median(largest.errors)
 			faster.addRow(outcomeOf(featuresError >= exactError), "%s: %s in %.0f s at best, with n = %d and s = "+
-				"%d, against %s in %.0f s", row, percentText(featuresError), p.trainSeconds(), p.firstCase.N,
-				p.firstCase.S, percentText(exactError), largest.trainSeconds())
+				"%d, against %s in %.0f s", row, percentText(featuresError), point.trainSeconds(), point.firstCase.N,
+				point.firstCase.S, percentText(exactError), largest.trainSeconds())
 		}
 	}
 	return verdicts([]*evidence{lowerError, falling, faster})

@@ -24,13 +24,13 @@ var figuresJSON []byte
 
 // figure1Kernel is a row of figure 1: one of the paper's two kernels. Both have λ = 0.01.
 type figure1Kernel struct {
-	Name   string
-	Kernel kernel.Spec
+	Name   string      // name of the row
+	Kernel kernel.Spec // the kernel
 }
 
 // figure1Sizes is the size of figure 1 at a scale. The numbers of features are s = Points/2ᵏ.
 type figure1Sizes struct {
-	Data     string
+	Data     string   // name in package datasets
 	N, TestN int      // number of training and test rows; 0 for all
 	Points   int      // number of training rows, also if N is 0
 	Seeds    int      // number of seeds
@@ -41,8 +41,8 @@ type figure1Sizes struct {
 
 // figure2Row is one data set of figure 2.
 type figure2Row struct {
-	Name       string
-	Data       string
+	Name       string     // name of the row
+	Data       string     // name in package datasets
 	N          []int      // numbers of training rows, ascending
 	TestN      int        // number of test rows; 0 for all
 	Share      [2]float64 // the paper's s and n in table 1; the exact method has s = n·Share[0]/Share[1]

@@ -21,8 +21,8 @@ func NewPlan(e *Experiment, s Scale) *Report {
 
 // job is a case that is run once, for all entries with this case.
 type job struct {
-	testCase   Case
-	cost       caseCost
+	testCase   Case     // the case
+	cost       caseCost // predicted cost of running the case after the previous job
 	skipReason string   // why the case is not run; empty if it is run
 	entries    []*Entry // the entries with this case
 	ids        []string // identifiers of their experiments
@@ -33,25 +33,25 @@ type job struct {
 // features Z and the preconditioner M = ZZᵀ + λ_p·I follow each other. A case is skipped only if all its entries skip
 // it.
 func planJobs(plans []*Report, o *Options) []*job {
-	var out []*job
+	var jobs []*job
 	byKey := map[string]*job{}
-	for _, p := range plans {
-		for i := range p.Entries {
-			e := &p.Entries[i]
-			j := byKey[e.Case.key()]
+	for _, plan := range plans {
+		for i := range plan.Entries {
+			entry := &plan.Entries[i]
+			j := byKey[entry.Case.key()]
 			if j == nil {
-				j = &job{testCase: e.Case, skipReason: e.SkipReason,
-					cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.ExpectedIterations)}
-				byKey[e.Case.key()] = j
-				out = append(out, j)
+				j = &job{testCase: entry.Case, skipReason: entry.SkipReason,
+					cost: costOf(o.Rates, entry.Case, sizeOf(entry.Case), entry.ExpectedIterations)}
+				byKey[entry.Case.key()] = j
+				jobs = append(jobs, j)
 			}
-			if e.SkipReason == "" {
+			if entry.SkipReason == "" {
 				j.skipReason = ""
 			}
-			j.entries, j.ids = append(j.entries, e), appendUnique(j.ids, p.ID)
+			j.entries, j.ids = append(j.entries, entry), appendUnique(j.ids, plan.ID)
 		}
 	}
-	for _, j := range out {
+	for _, j := range jobs {
 		if j.skipReason != "" {
 			continue
 		}
@@ -62,17 +62,17 @@ func planJobs(plans []*Report, o *Options) []*job {
 			j.skipReason = err.Error()
 		}
 	}
-	sortJobs(out)
-	return out
+	sortJobs(jobs)
+	return jobs
 }
 
 // loadJobs returns the jobs of the plans with the results that o.Out has for them. The costs are those of running the
 // jobs without a result one after another.
 func loadJobs(plans []*Report, o *Options) ([]*job, error) {
-	list := planJobs(plans, o)
-	err := loadResults(list, plans, o)
-	removeSharedCosts(list)
-	return list, err
+	jobs := planJobs(plans, o)
+	err := loadResults(jobs, plans, o)
+	removeSharedCosts(jobs)
+	return jobs, err
 }
 
 // missingFilePrefix is the beginning of the reason for skipping a case whose data are not on this machine.
@@ -116,14 +116,14 @@ func (c Case) sortOrder() int {
 }
 
 // sortJobs sorts the jobs so that jobs of a group follow each other, and within a group jobs with the same Z and M.
-func sortJobs(list []*job) {
+func sortJobs(jobs []*job) {
 	groupOrder := map[group]int{} // position of each group, in the order of first appearance
-	for _, j := range list {
+	for _, j := range jobs {
 		if _, ok := groupOrder[groupOf(j.testCase)]; !ok {
 			groupOrder[groupOf(j.testCase)] = len(groupOrder)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *job) int {
+	slices.SortStableFunc(jobs, func(a, b *job) int {
 		return cmp.Or(
 			cmp.Compare(groupOrder[groupOf(a.testCase)], groupOrder[groupOf(b.testCase)]),
 			cmp.Compare(a.testCase.sortOrder(), b.testCase.sortOrder()),
@@ -138,9 +138,9 @@ func sortJobs(list []*job) {
 
 // removeSharedCosts sets the predicted cost of K, Z and the factorization of M to 0 for jobs that share them with the
 // previous job that is run.
-func removeSharedCosts(list []*job) {
+func removeSharedCosts(jobs []*job) {
 	var previous *job
-	for _, j := range list {
+	for _, j := range jobs {
 		if j.skipReason != "" || j.result != nil {
 			continue
 		}
@@ -187,13 +187,13 @@ type Estimate struct {
 // reason why it is not run. Cases with a result in o.Out count as done.
 func Predict(ctx context.Context, plans []*Report, o *Options) (*Estimate, error) {
 	opt := o.withDefaults()
-	list, err := loadJobs(plans, &opt)
+	jobs, err := loadJobs(plans, &opt)
 	if err != nil {
 		return nil, err
 	}
 	estimate := &Estimate{Table: &plots.Table{Title: "What is to be run",
 		Columns: plots.ParseColumns("data", "n", "case", "for", "predicted :", "memory", "note")}}
-	for _, j := range list {
+	for _, j := range jobs {
 		estimate.addJob(j)
 	}
 	estimate.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", estimate.Cases,

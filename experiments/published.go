@@ -42,8 +42,8 @@ var paperTitles = map[string]string{
 }
 
 // Published returns a table of the paper, "table1" to "table5", as it was printed. See the package documentation for
-// the conventions. The first column is the name of the data set. The caller may change the table. It returns an error
-// for any other id.
+// the conventions. The first column is the name of the data set. The caller may change the table. Published returns an
+// error for any other id.
 func Published(id string) (*plots.Table, error) {
 	title, ok := paperTitles[id]
 	if !ok {
@@ -53,22 +53,22 @@ func Published(id string) (*plots.Table, error) {
 	rows := readCSV("paper/" + id + ".csv")
 	t := &plots.Table{Title: title, Caption: "As published by Avron, Clarkson and Woodruff (2017)."}
 	for _, name := range rows[0] {
-		c := plots.Column{Name: name}
+		column := plots.Column{Name: name}
 		if base, ok := strings.CutSuffix(name, "time_s"); ok {
-			c = plots.Column{Name: base + "time", Unit: "s"}
+			column = plots.Column{Name: base + "time", Unit: "s"}
 		}
-		t.Columns = append(t.Columns, c)
+		t.Columns = append(t.Columns, column)
 	}
 	for _, row := range rows[1:] {
 		var cells []plots.Cell
-		for _, s := range row {
-			c := plots.Text(s)
-			if v, err := strconv.ParseFloat(s, 64); err == nil {
-				c = plots.Number(v)
-			} else if s == "" {
-				c = plots.Blank()
+		for _, text := range row {
+			cell := plots.Text(text)
+			if v, err := strconv.ParseFloat(text, 64); err == nil {
+				cell = plots.Number(v)
+			} else if text == "" {
+				cell = plots.Blank()
 			}
-			cells = append(cells, c)
+			cells = append(cells, cell)
 		}
 		t.Rows = append(t.Rows, cells)
 	}

@@ -25,11 +25,11 @@ import (
 // Report contains the entries of an experiment at one scale, with the results of those that were run. The table, the
 // figure and the verdicts are computed from the report alone, which is stored as JSON in <id>.<scale>.json.
 type Report struct {
-	ID      string  `json:"id"` // identifier of the experiment, such as "table1"
-	Scale   Scale   `json:"scale"`
+	ID      string  `json:"id"`      // identifier of the experiment, such as "table1"
+	Scale   Scale   `json:"scale"`   // size of the cases
 	Title   string  `json:"title"`   // title in one line
-	Section string  `json:"section"` // of the paper, such as "section 6.2, table 1"
-	Entries []Entry `json:"entries"`
+	Section string  `json:"section"` // section of the paper, such as "section 6.2, table 1"
+	Entries []Entry `json:"entries"` // cases with their results
 }
 
 // FileName returns the name of the report's file: <id>.<scale>.json.
@@ -53,9 +53,9 @@ func readReport(name string) (*Report, error) {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	var r Report
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // otherwise a case written by another version could be read as a different case
-	if err = d.Decode(&r); err == nil && r.FileName() != filepath.Base(name) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields() // otherwise a case written by another version could be read as a different case
+	if err = decoder.Decode(&r); err == nil && r.FileName() != filepath.Base(name) {
 		err = fmt.Errorf("it holds %s", r.FileName())
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func readReport(name string) (*Report, error) {
 func LoadReports(dir string) ([]*Report, error) { return loadReports(dir, IDs()) }
 
 // loadReports reads the reports of the given experiments in a folder, as LoadReports does.
-func loadReports(dir string, ids []string) (out []*Report, err error) {
+func loadReports(dir string, ids []string) (reports []*Report, err error) {
 	for _, id := range ids {
 		for _, s := range scales {
 			r, err := readReport(filepath.Join(dir, id+"."+string(s)+".json"))
@@ -79,10 +79,10 @@ func loadReports(dir string, ids []string) (out []*Report, err error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, r)
+			reports = append(reports, r)
 		}
 	}
-	return out, nil
+	return reports, nil
 }
 
 // experiment returns the report's experiment. It panics if there is none with the report's ID.
@@ -232,11 +232,11 @@ func (v Verdict) short() Verdict {
 
 // String returns the outcome, the claim and the details in one line.
 func (v Verdict) String() string {
-	s := v.Outcome + ": " + v.Claim
+	text := v.Outcome + ": " + v.Claim
 	if v.Detail != "" {
-		s += " (" + v.Detail + ")"
+		text += " (" + v.Detail + ")"
 	}
-	return s
+	return text
 }
 
 // firstUpper returns s with its first letter, which must be an ASCII letter, in upper case.

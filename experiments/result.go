@@ -22,9 +22,9 @@ type Result struct {
 	// tolerance it reports whether the method completed.
 	Converged bool `json:"converged"`
 
-	Data Data `json:"data"`
+	Data Data `json:"data"` // the points that the case was run on
 
-	Iterations int       `json:"iterations"`
+	Iterations int       `json:"iterations"`        // number of iterations of the solver
 	Reached    []Reached `json:"reached,omitempty"` // iterations to coarser tolerances
 	History    []float64 `json:"history,omitempty"` // worst recursive relative residual after 0, 1, … iterations
 
@@ -37,7 +37,7 @@ type Result struct {
 	TestError *float64 `json:"test_error"`          // share of wrong labels
 	RMSE      *float64 `json:"rmse"`                // root mean square error of a regression
 	RelErr    *float64 `json:"relative_error"`      // ‖ŷ−y‖₂/‖y‖₂
-	BestError *float64 `json:"best_possible_error"` // least possible error, if the problem is synthetic
+	BestError *float64 `json:"best_possible_error"` // smallest possible error, if the problem is synthetic
 
 	// Seconds is the time by stage, as if the case had been run alone. A stage named in Shared was computed for another
 	// case of the same run, and counts the time that it took there.
@@ -51,9 +51,9 @@ type Result struct {
 	Bytes   int64              `json:"bytes"`                  // peak memory of the process until the end of the case
 	Values  map[string]float64 `json:"values,omitempty"`       // further numbers that only this method has, by name
 
-	Machine Machine `json:"machine"`
-	Date    string  `json:"date"`   // RFC 3339, UTC
-	Commit  string  `json:"commit"` // version of the program
+	Machine Machine `json:"machine"` // machine that the case was run on
+	Date    string  `json:"date"`    // RFC 3339, UTC
+	Commit  string  `json:"commit"`  // version of the program
 }
 
 // Status is the way a case ended: Failed, NotRun, or the text of a status of package pcg.
@@ -70,31 +70,31 @@ func (s Status) Is(status pcg.Status) bool { return string(s) == status.String()
 // Reached is the number of iterations after which the recursive residual of every column has been within Tol at least
 // once. A solve with the tolerance Tol would have ended there.
 type Reached struct {
-	Tol        float64 `json:"tol"`
-	Iterations int     `json:"iterations"`
+	Tol        float64 `json:"tol"`        // tolerance of the relative residual
+	Iterations int     `json:"iterations"` // number of iterations to this tolerance
 }
 
 // Data describes the points that a case was run on.
 type Data struct {
-	Name   string   `json:"name"`
-	Title  string   `json:"title,omitempty"`
+	Name   string   `json:"name"`             // name in package datasets
+	Title  string   `json:"title,omitempty"`  // title of the data set
 	Source string   `json:"source,omitempty"` // file, or how it was generated
 	SHA256 []string `json:"sha256,omitempty"` // checksums of the unpacked contents of its files
 	N      int      `json:"n"`                // number of training points used
 	TotalN int      `json:"of"`               // number of training points in the complete data set
-	TestN  int      `json:"test_n"`
-	D      int      `json:"d"`
-	T      int      `json:"t"`              // number of right-hand sides
-	Note   string   `json:"note,omitempty"` // such as that it is a subset or a stand-in
+	TestN  int      `json:"test_n"`           // number of test points used
+	D      int      `json:"d"`                // dimension of the points
+	T      int      `json:"t"`                // number of right-hand sides
+	Note   string   `json:"note,omitempty"`   // such as that it is a subset or a stand-in
 }
 
 // Machine describes the machine that a case was run on.
 type Machine struct {
-	CPU     string `json:"cpu"`
-	Threads int    `json:"threads"`
-	Memory  int64  `json:"memory"` // memory limit of the process in bytes
-	BLAS    string `json:"blas"`
-	OS      string `json:"os"` // operating system and architecture
+	CPU     string `json:"cpu"`     // model of the processor
+	Threads int    `json:"threads"` // number of threads used
+	Memory  int64  `json:"memory"`  // memory limit of the process in bytes
+	BLAS    string `json:"blas"`    // BLAS library used
+	OS      string `json:"os"`      // operating system and architecture
 }
 
 // TrainSeconds returns the seconds of training: the sum of the stages plan, K, Z, its factorization and the solve. It
@@ -115,11 +115,11 @@ func (r *Result) valueCell(name string) plots.Cell {
 // K in float64 if there is one, else the true residual. A solve has converged if either of the two is within τ
 // (solve.Run); residual then returns the smaller one.
 func (r *Result) residual() *float64 {
-	s, t := r.SampledResidual, r.TrueResidual
-	if s == nil || r.Converged && t != nil && *t < *s {
-		return t
+	sampled, trueResidual := r.SampledResidual, r.TrueResidual
+	if sampled == nil || r.Converged && trueResidual != nil && *trueResidual < *sampled {
+		return trueResidual
 	}
-	return s
+	return sampled
 }
 
 // Ran reports whether the case was run to its end, whether or not it converged.
@@ -144,9 +144,9 @@ func (r *Result) iterationsTo(tol float64) (iterations int, ok bool) {
 	if r == nil {
 		return 0, false
 	}
-	for _, x := range r.Reached {
-		if x.Tol == tol {
-			return x.Iterations, true
+	for _, reached := range r.Reached {
+		if reached.Tol == tol {
+			return reached.Iterations, true
 		}
 	}
 	return 0, false
@@ -163,17 +163,17 @@ func (r *Report) Provenance() *plots.Table {
 	largest := map[string]Data{} // for each data set, its use with the most rows
 	add := func(name, value string) { values[name] = appendUnique(values[name], value) }
 	for _, e := range r.Entries {
-		x := e.Result
-		if !x.Ran() {
+		result := e.Result
+		if !result.Ran() {
 			continue
 		}
-		date, _, _ := strings.Cut(x.Date, "T")
-		add("machine", x.Machine.String())
+		date, _, _ := strings.Cut(result.Date, "T")
+		add("machine", result.Machine.String())
 		add("date", date)
-		add("version", x.Commit)
+		add("version", result.Commit)
 		add("seeds", fmt.Sprint(e.Case.Seed))
-		if d := x.Data; !e.Case.CountOnly && largest[d.Name].N < d.N {
-			largest[d.Name] = d
+		if data := result.Data; !e.Case.CountOnly && largest[data.Name].N < data.N {
+			largest[data.Name] = data
 		}
 	}
 	slices.Sort(values["date"])

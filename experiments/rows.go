@@ -19,21 +19,21 @@ type row struct {
 	n, testN   int    // number of training and test rows, the first ones of the data set; 0 for all
 	seeds      int    // number of seeds
 	skipReason string // why the row is not run; empty if it is run
-	usesAuto   bool   // the row is solved by Auto and not by Algorithm 1
+	usesAuto   bool   // the row is solved by the solver Auto and not by Algorithm 1
 }
 
 // rowsOf returns the rows of a table at a scale: the rows that the paper prints in this table, the stand-ins and the
 // built-in problems. Only tables 1 and 4 have the rows solved by Auto.
 func rowsOf(table string, s Scale) []row {
 	var out []row
-	for _, x := range readCSV("rows.csv")[1:] {
-		w := row{name: x[1], paper: x[2], data: x[3], usesAuto: x[7] != "", skipReason: x[8]}
-		must(fmt.Sscan(strings.Join(x[4:7], " "), &w.n, &w.testN, &w.seeds))
-		if x[0] != string(s) || w.usesAuto && table != "table1" && table != "table4" {
+	for _, record := range readCSV("rows.csv")[1:] {
+		r := row{name: record[1], paper: record[2], data: record[3], usesAuto: record[7] != "", skipReason: record[8]}
+		must(fmt.Sscan(strings.Join(record[4:7], " "), &r.n, &r.testN, &r.seeds))
+		if record[0] != string(s) || r.usesAuto && table != "table1" && table != "table4" {
 			continue
 		}
-		if w.paper == "" || !(publishedRow{table, w.paper}).cell("dataset").IsBlank() {
-			out = append(out, w)
+		if r.paper == "" || !(publishedRow{table, r.paper}).cell("dataset").IsBlank() {
+			out = append(out, r)
 		}
 	}
 	return out
@@ -41,14 +41,14 @@ func rowsOf(table string, s Scale) []row {
 
 // info returns the description of the row's data set. It panics if package datasets does not have it, since the rows
 // are part of this program.
-func (w row) info() *datasets.Info { return must(datasets.Lookup(w.data)) }
+func (r row) info() *datasets.Info { return must(datasets.Lookup(r.data)) }
 
 // trainingPoints returns the number of training points of the row.
-func (w row) trainingPoints() int { return sizeOf(Case{Data: w.data, N: w.n}).N }
+func (r row) trainingPoints() int { return sizeOf(Case{Data: r.data, N: r.n}).N }
 
 // tol returns the tolerance τ that the paper uses for the task.
-func (w row) tol() float64 {
-	if w.info().Task == datasets.Regression {
+func (r row) tol() float64 {
+	if r.info().Task == datasets.Regression {
 		return 1e-5
 	}
 	return 1e-3
@@ -56,35 +56,36 @@ func (w row) tol() float64 {
 
 // featureCount returns the number of features s for the row: the s in a column of a published table, multiplied by the
 // ratio of the row's n to the published n. It is n/10 if there is no published s, at least 50 and at most n.
-func (w row) featureCount(table, column string) int {
-	p := publishedRow{table, w.paper}
-	s := float64(w.trainingPoints()) / 10
-	if v := p.number(column); !math.IsNaN(v) {
-		s = v * float64(w.trainingPoints()) / float64(p.trainingPoints())
+func (r row) featureCount(table, column string) int {
+	published := publishedRow{table, r.paper}
+	s := float64(r.trainingPoints()) / 10
+	if v := published.number(column); !math.IsNaN(v) {
+		s = v * float64(r.trainingPoints()) / float64(published.trainingPoints())
 	}
-	return min(w.trainingPoints(), max(50, int(math.Round(s))))
+	return min(r.trainingPoints(), max(50, int(math.Round(s))))
 }
 
 // solverCase returns the case of a solver with the row's data, σ, λ and τ.
-func (w row) solverCase(s krrlab.Solver) Case {
-	info := w.info()
+func (r row) solverCase(s krrlab.Solver) Case {
+	info := r.info()
 	return Case{
-		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
-		Config: krrlab.Config{Solver: s, Lambda: info.Lambda, Tol: w.tol(), Seed: 1},
+		Data: r.data, N: r.n, TestN: r.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: info.Sigma},
+		Config: krrlab.Config{Solver: s, Lambda: info.Lambda, Tol: r.tol(), Seed: 1},
 	}
 }
 
-// pcgCase returns the case of Algorithm 1 with s features and λ_p = factor·λ.
-func (w row) pcgCase(s int, factor float64) Case {
-	c := w.solverCase(krrlab.PCG)
+// pcgCase returns the case of Algorithm 1 (preconditioned conjugate gradients with random features) with s features and
+// λ_p = factor·λ.
+func (r row) pcgCase(s int, factor float64) Case {
+	c := r.solverCase(krrlab.PCG)
 	c.S, c.LambdaP = s, factor*c.Lambda
 	return c
 }
 
 // newEntry returns the entry of a case. Its time is predicted with the iterations in a column of a published table.
-func (w row) newEntry(role string, c Case, table, column string) Entry {
-	e := Entry{Row: w.name, Role: role, Case: c, SkipReason: w.skipReason, Paper: w.paper}
-	if v := (publishedRow{table, w.paper}).number(column); !math.IsNaN(v) {
+func (r row) newEntry(role string, c Case, table, column string) Entry {
+	e := Entry{Row: r.name, Role: role, Case: c, SkipReason: r.skipReason, Paper: r.paper}
+	if v := (publishedRow{table, r.paper}).number(column); !math.IsNaN(v) {
 		e.ExpectedIterations = int(v)
 	}
 	return e
@@ -92,22 +93,22 @@ func (w row) newEntry(role string, c Case, table, column string) Entry {
 
 // seedEntries returns an entry for each of the row's seeds. Only the first seed is tested; the others are run for their
 // iterations and seconds.
-func (w row) seedEntries(role string, c Case, table, column string) []Entry {
+func (r row) seedEntries(role string, c Case, table, column string) []Entry {
 	var out []Entry
-	for k := range w.seeds {
+	for k := range r.seeds {
 		c.Seed, c.CountOnly = uint64(k+1), k > 0
-		out = append(out, w.newEntry(role, c, table, column))
+		out = append(out, r.newEntry(role, c, table, column))
 	}
 	return out
 }
 
 // proposedEntries returns the entries of Algorithm 1 with the s of a published table, which has the iterations in the
 // given column. For a row solved by Auto it returns the entries of Auto.
-func (w row) proposedEntries(table, iterations string) []Entry {
-	if w.usesAuto {
-		return w.seedEntries(autoRole, w.solverCase(krrlab.AutoSolver), "", "")
+func (r row) proposedEntries(table, iterationsColumn string) []Entry {
+	if r.usesAuto {
+		return r.seedEntries(autoRole, r.solverCase(krrlab.AutoSolver), "", "")
 	}
-	return w.seedEntries(proposedRole, w.pcgCase(w.featureCount(table, "s"), 1), table, iterations)
+	return r.seedEntries(proposedRole, r.pcgCase(r.featureCount(table, "s"), 1), table, iterationsColumn)
 }
 
 // sameProblem reports whether the entry's training data are all the training data of the published row. It compares the

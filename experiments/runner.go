@@ -19,7 +19,7 @@ import (
 // Options are the options of Run and Predict. A nil *Options, and zero values, select the defaults.
 type Options struct {
 	Dirs    []string    // folders to search for data; default: datasets.Dirs()
-	Out     string      // folder of reports: their results are reused, and new results are saved there; "" saves nothing
+	Out     string      // folder of reports whose results are reused, and for new results; "" saves nothing
 	Memory  int64       // memory budget of a case in bytes; 0 means no limit
 	Rates   *cost.Rates // rates of the machine, for predictions; default: cost.Reference()
 	Version string      // version of the program, which is stored in the results
@@ -55,10 +55,10 @@ type Progress struct {
 	Remaining    time.Duration // predicted remaining time of the run, corrected by the times of the finished cases
 }
 
-// Run runs the plans and returns them with their results. Each case is run once, even if several plans contain it. It
-// is not run if a report in o.Out has its result. After each case the reports are saved in o.Out as <id>.<scale>.json,
-// so that the same call continues an interrupted run. If a case fails or its data are missing, its result contains the
-// reason, and the other cases are still run.
+// Run runs the plans and returns them with their results. Each case is run once, even if several plans contain it. A
+// case is not run if a report in o.Out has its result. After each case the reports are saved in o.Out as
+// <id>.<scale>.json, so that the same call continues an interrupted run. If a case fails or its data are missing, its
+// result contains the reason, and the other cases are still run.
 //
 // If ctx ends, Run returns the error of ctx and the reports with the results so far. All other errors concern reading
 // or writing the reports.
@@ -78,39 +78,39 @@ func loadResults(jobs []*job, plans []*Report, o *Options) error {
 		return nil
 	}
 	ids := IDs()
-	for _, p := range plans {
-		ids = appendUnique(ids, p.ID)
+	for _, plan := range plans {
+		ids = appendUnique(ids, plan.ID)
 	}
 	reports, err := loadReports(o.Out, ids)
 	saved := map[string]*Result{}
-	for _, r := range reports {
-		for _, e := range r.Entries {
+	for _, report := range reports {
+		for _, e := range report.Entries {
 			if e.Result.Ran() {
 				saved[e.Case.key()] = e.Result
 			}
 		}
 	}
 	for _, j := range jobs {
-		if x := saved[j.testCase.key()]; x != nil {
-			j.setResult(x)
+		if result := saved[j.testCase.key()]; result != nil {
+			j.setResult(result)
 		}
 	}
 	return err
 }
 
 // setResult sets the result of a job and of all its entries that are not skipped.
-func (j *job) setResult(x *Result) {
-	j.result = x
+func (j *job) setResult(result *Result) {
+	j.result = result
 	for _, e := range j.entries {
 		if e.SkipReason == "" {
-			e.Result = x
+			e.Result = result
 		}
 	}
 }
 
 // runner is the state of one run.
 type runner struct {
-	opt     *Options
+	opt     *Options  // options of Run, with defaults
 	jobs    []*job    // the cases to run, each once
 	reports []*Report // the plans; their entries are the entries of the jobs
 
@@ -119,9 +119,9 @@ type runner struct {
 	secondsTaken     float64   // measured time of the jobs finished in this run
 	secondsPredicted float64   // predicted time of the same jobs
 
-	session    *session
-	group      group // group of the session
-	sessionErr error // error of opening the session
+	session    *session // data and matrices of the current group; nil before the first case
+	group      group    // group of the session
+	sessionErr error    // error of opening the session
 }
 
 // runAll runs the jobs that have no result yet and saves the reports.
@@ -158,19 +158,19 @@ func (r *runner) save() error {
 // Result.Bytes is the peak of the physical memory of this process so far, so it includes the earlier cases.
 func (r *runner) runJob(ctx context.Context, j *job) error {
 	r.started = time.Now()
-	res, err := r.measure(ctx, j.testCase)
-	if e := ctx.Err(); e != nil {
-		return e
+	result, err := r.measure(ctx, j.testCase)
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return ctxErr
 	}
 	r.secondsTaken += time.Since(r.started).Seconds()
 	r.secondsPredicted += j.cost.Sum()
 	if err != nil {
-		res = &Result{Status: Failed, Reason: oneLine(err), Data: Data{Name: j.testCase.Data}}
+		result = &Result{Status: Failed, Reason: oneLine(err), Data: Data{Name: j.testCase.Data}}
 	}
-	res.Machine, res.Commit, res.Bytes = machine(), r.opt.Version, accel.PeakRSS()
-	res.Date = time.Now().UTC().Format(time.RFC3339)
-	j.setResult(res)
-	r.opt.CaseFinished(j.testCase, res)
+	result.Machine, result.Commit, result.Bytes = machine(), r.opt.Version, accel.PeakRSS()
+	result.Date = time.Now().UTC().Format(time.RFC3339)
+	j.setResult(result)
+	r.opt.CaseFinished(j.testCase, result)
 	return r.save()
 }
 
@@ -186,8 +186,8 @@ func oneLine(err error) string {
 // measure runs a case in the session of its group. A panic is returned as an error.
 func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+		if recovered := recover(); recovered != nil {
+			err = fmt.Errorf("panic: %v", recovered)
 		}
 	}()
 	if err := r.openSessionFor(ctx, c); err != nil {
@@ -241,16 +241,16 @@ func (r *runner) remaining() time.Duration {
 		if j.result != nil || j.skipReason != "" {
 			continue
 		}
-		s := correction * j.cost.Sum()
+		seconds := correction * j.cost.Sum()
 		if i == r.index-1 {
-			s = max(0, s-time.Since(r.started).Seconds())
+			seconds = max(0, seconds-time.Since(r.started).Seconds())
 		}
-		total += s
+		total += seconds
 	}
 	return time.Duration(total * float64(time.Second))
 }
 
-// machine describes this machine.
+// machine returns the description of this machine.
 func machine() Machine {
 	limit, _ := accel.MemoryLimit()
 	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit,

@@ -69,33 +69,34 @@ func summaryTable(table1, table2, table4 *Report) *plots.Table {
 			"without preconditioner :", "seconds %.0f", "error :", "published :"),
 	}
 	for _, row := range table1.ranRows() {
-		s := table1.oursOf(row)
-		if s.firstRun == nil {
+		ours := table1.oursOf(row)
+		if ours.firstRun == nil {
 			continue
 		}
-		var p publishedRow
-		if s.firstRun.sameProblem() {
-			p = table1.publishedRow("table1", row)
+		var published publishedRow
+		if ours.firstRun.sameProblem() {
+			published = table1.publishedRow("table1", row)
 		}
-		t.Add(row, s.firstRun.Result.Data.N, s.featuresCell(), s.iterationsCell(), p.cell("iterations"),
-			iterationsIn(table2, row, tenLambdaRole, s.firstCase.S), iterationsIn(table4, row, plainRole, 0),
-			s.trainSeconds(),
-			s.errorCells(p, "error_rate"))
+		t.Add(row, ours.firstRun.Result.Data.N, ours.featuresCell(), ours.iterationsCell(),
+			published.cell("iterations"),
+			iterationsIn(table2, row, tenLambdaRole, ours.firstCase.S), iterationsIn(table4, row, plainRole, 0),
+			ours.trainSeconds(),
+			ours.errorCells(published, "error_rate"))
 	}
 	return t
 }
 
-// iterationsIn returns a cell with the iterations of a row and a role, and with their s if it differs from the
-// argument.
-func iterationsIn(r *Report, row, role string, s int) plots.Cell {
+// iterationsIn returns a cell with the iterations of a row and a role, and with their number of features if it differs
+// from the argument features.
+func iterationsIn(r *Report, row, role string, features int) plots.Cell {
 	if r == nil {
 		return plots.Blank()
 	}
-	x := r.sampleOf(row, role)
-	if x.firstRun == nil || x.firstCase.S == s {
-		return x.iterationsCell()
+	cases := r.sampleOf(row, role)
+	if cases.firstRun == nil || cases.firstCase.S == features {
+		return cases.iterationsCell()
 	}
-	return plots.Text(fmt.Sprintf("%s, s = %d", x.iterationsCell(), x.firstCase.S))
+	return plots.Text(fmt.Sprintf("%s, s = %d", cases.iterationsCell(), cases.firstCase.S))
 }
 
 // machineNames returns the machines that the report was measured on, separated by semicolons.

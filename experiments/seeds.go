@@ -48,12 +48,12 @@ func newSample(entries []*Entry, tol float64) *sample {
 			continue
 		}
 		s.iterations = append(s.iterations, float64(iterations))
-		if v := result.Error(); !math.IsNaN(v) {
-			s.errors = append(s.errors, v)
+		if testError := result.Error(); !math.IsNaN(testError) {
+			s.errors = append(s.errors, testError)
 		}
 	}
-	for _, v := range [][]float64{s.seconds, s.iterations, s.errors} {
-		slices.Sort(v)
+	for _, values := range [][]float64{s.seconds, s.iterations, s.errors} {
+		slices.Sort(values)
 	}
 	return s
 }
@@ -141,17 +141,17 @@ func (s *sample) iterationsCell() plots.Cell {
 		if status.Is(pcg.MaxIterations) {
 			status = "FAIL"
 		}
-		b := s.iterationBounds()
-		return plots.Spread(math.NaN(), b.lo, b.hi,
-			fmt.Sprintf("%s (%d)%s", status, s.unconverged.Result.Iterations, s.seedShare()))
+		limits := s.iterationBounds()
+		return plots.Spread(math.NaN(), limits.lo, limits.hi,
+			fmt.Sprintf("%s (%d)%s", status, s.unconverged.Result.Iterations, s.seedsNote()))
 	case s.ranSeeds == 1 && s.plannedSeeds == 1:
 		return plots.Number(s.medianIterations())
 	}
-	return spreadCell(s.iterations, "%g", s.seedShare())
+	return spreadCell(s.iterations, "%g", s.seedsNote())
 }
 
-// seedShare returns a note such as ", 2 of 5 seeds" if only some of the planned seeds ran, and "" otherwise.
-func (s *sample) seedShare() string {
+// seedsNote returns a note such as ", 2 of 5 seeds" if only some of the planned seeds ran, and "" otherwise.
+func (s *sample) seedsNote() string {
 	if s.ranSeeds == 0 || s.ranSeeds == s.plannedSeeds {
 		return ""
 	}
@@ -165,7 +165,7 @@ func (s *sample) iterationsText() string {
 	case s.ranSeeds == 0:
 		return "no iterations"
 	case s.unconverged == nil:
-		return spreadCell(s.iterations, "%g", " iterations"+s.seedShare()).String()
+		return spreadCell(s.iterations, "%g", " iterations"+s.seedsNote()).String()
 	case s.unconverged.Result.Status.Is(pcg.MaxIterations):
 		return fmt.Sprintf("more than %d iterations", s.unconverged.Result.Iterations)
 	}

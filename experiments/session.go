@@ -14,13 +14,13 @@ import (
 
 // session contains the data and the matrices that all cases with the same data set, n, kernel and λ share.
 type session struct {
-	opt     *Options
-	monitor func(krrlab.Event) error
+	opt     *Options                 // options of Run, with defaults
+	monitor func(krrlab.Event) error // receives the progress of the current case
 
-	train, test *datasets.Dataset
-	info        Data        // description of the data
-	loadSeconds float64     // time of reading the data
-	lab         *krrlab.Lab // lab of the first case, whose matrices the other cases share
+	train, test *datasets.Dataset // test is nil if the data set has no test rows
+	info        Data              // description of the data
+	loadSeconds float64           // time of reading the data
+	lab         *krrlab.Lab       // lab of the first case, whose matrices the other cases share
 }
 
 // group identifies the cases that share a session: those with equal values of these fields.
@@ -48,31 +48,32 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 	return s, err
 }
 
-// provenance describes the data of a pair. It returns an error if a file does not have its known checksum.
-func provenance(p *datasets.TrainTest, dirs []string) (Data, error) {
-	d := Data{
-		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), TotalN: p.Info.N, D: p.Train.Dim(),
-		T: datasets.Coding{Labels: p.Train.Labels}.Columns(), Note: p.Train.Note,
+// provenance describes the data of a pair of training and test sets. It returns an error if a file does not have its
+// known checksum.
+func provenance(pair *datasets.TrainTest, dirs []string) (Data, error) {
+	description := Data{
+		Name: pair.Info.Name, Title: pair.Info.Title, N: pair.Train.Len(), TotalN: pair.Info.N, D: pair.Train.Dim(),
+		T: datasets.Coding{Labels: pair.Train.Labels}.Columns(), Note: pair.Train.Note,
 	}
-	if p.Test != nil {
-		d.TestN = p.Test.Len()
+	if pair.Test != nil {
+		description.TestN = pair.Test.Len()
 	}
-	if p.Info.BuiltIn() {
-		d.Source = p.Train.Source
+	if pair.Info.BuiltIn() {
+		description.Source = pair.Train.Source
 	}
-	paths, _ := p.Info.Find(dirs)
-	for _, f := range p.Info.Files {
-		name := paths[f.Role]
-		hasChecksum, err := f.Verify(name)
+	paths, _ := pair.Info.Find(dirs)
+	for _, file := range pair.Info.Files {
+		name := paths[file.Role]
+		hasChecksum, err := file.Verify(name)
 		if err != nil {
-			return d, err
+			return description, err
 		}
-		d.Source = joinNotes(d.Source, filepath.Base(name))
+		description.Source = joinNotes(description.Source, filepath.Base(name))
 		if hasChecksum {
-			d.SHA256 = append(d.SHA256, f.SHA256)
+			description.SHA256 = append(description.SHA256, file.SHA256)
 		}
 	}
-	return d, nil
+	return description, nil
 }
 
 // joinNotes joins two notes by a semicolon. Either of them may be empty.

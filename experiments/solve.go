@@ -27,11 +27,11 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	if lab.Planning() {
-		var o krrlab.PlanOptions
+		var options krrlab.PlanOptions
 		if test := s.testRows(c); test != nil {
-			o.TestRows = test.Len()
+			options.TestRows = test.Len()
 		}
-		if _, err := lab.Plan(ctx, o); err != nil {
+		if _, err := lab.Plan(ctx, options); err != nil {
 			return nil, err
 		}
 	}
@@ -39,23 +39,23 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := s.newResult(c)
-	r.Status, r.Converged, r.Iterations = Status(sol.Status.String()), sol.Converged(), sol.Iterations
-	r.TrueResidual, r.SampledResidual, r.Kappa = finitePtr(float64(sol.TrueResidual)),
+	result := s.newResult(c)
+	result.Status, result.Converged, result.Iterations = Status(sol.Status.String()), sol.Converged(), sol.Iterations
+	result.TrueResidual, result.SampledResidual, result.Kappa = finitePtr(float64(sol.TrueResidual)),
 		finitePtr(float64(sol.SampledResidual)), finitePtr(float64(sol.Kappa))
-	r.ResidualKind = sol.ResidualKind
-	r.History, r.Reached = history(sol.History), reachedTolerances(sol.History)
-	r.Seconds, r.Shared = sol.Seconds, sol.Shared
-	r.Seconds.Load = s.loadSeconds
-	r.Storage, r.Form = sol.Storage, sol.Form
+	result.ResidualKind = sol.ResidualKind
+	result.History, result.Reached = history(sol.History), reachedTolerances(sol.History)
+	result.Seconds, result.Shared = sol.Seconds, sol.Shared
+	result.Seconds.Load = s.loadSeconds
+	result.Storage, result.Form = sol.Storage, sol.Form
 	if c.Solver == krrlab.AutoSolver {
-		r.Chosen = sol.Method()
+		result.Chosen = sol.Method()
 	}
 	if sol.KeptShare.Known() {
-		r.Values = finiteValues(map[string]float64{"kept": float64(sol.KeptShare),
+		result.Values = finiteValues(map[string]float64{"kept": float64(sol.KeptShare),
 			"dropped": float64(sol.DroppedBound)})
 	}
-	return r, s.addScores(c, r, func(test *datasets.Dataset) (*model.Score, error) {
+	return result, s.addScores(c, result, func(test *datasets.Dataset) (*model.Score, error) {
 		return sol.Model.Evaluate(ctx, test, sol.PredictOptions())
 	})
 }
@@ -98,15 +98,16 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 
 // newResult returns the result of a case with the description of its data.
 func (s *session) newResult(c Case) *Result {
-	r := &Result{Data: s.info}
-	t := s.testRows(c)
-	if t == nil {
-		return r
+	result := &Result{Data: s.info}
+	test := s.testRows(c)
+	if test == nil {
+		return result
 	}
-	if r.Data.TestN = t.Len(); r.Data.TestN < s.info.TestN {
-		r.Data.Note = joinNotes(fmt.Sprintf("the first %d of %d test rows", r.Data.TestN, s.info.TestN), r.Data.Note)
+	if result.Data.TestN = test.Len(); result.Data.TestN < s.info.TestN {
+		result.Data.Note = joinNotes(fmt.Sprintf("the first %d of %d test rows", result.Data.TestN, s.info.TestN),
+			result.Data.Note)
 	}
-	return r
+	return result
 }
 
 // addScores adds the test errors to the result, if the case is tested. evaluate computes the scores of the test rows.
@@ -136,27 +137,27 @@ func finitePtr(v float64) *float64 {
 }
 
 // history returns the worst residual after each iteration, rounded to four digits.
-func history(h []krrlab.HistoryRow) []float64 {
-	out := make([]float64, len(h))
-	for i, x := range h {
-		out[i] = stage.RoundDigits(x.Residual, 4)
+func history(rows []krrlab.HistoryRow) []float64 {
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		out[i] = stage.RoundDigits(row.Residual, 4)
 	}
 	return out
 }
 
 // reachedTolerances returns the number of iterations after which every column had been within 10⁻¹, 10⁻², …. A solve
 // with this tolerance would have ended there, because a column that has converged is not changed any more and the other
-// columns do not depend on it. (In block conjugate gradients they do depend on it. There a solve with this tolerance
-// could end after another number of iterations.)
-func reachedTolerances(h []krrlab.HistoryRow) []Reached {
-	if len(h) == 0 || len(h[0].Columns) == 0 {
+// columns do not depend on it. (In block conjugate gradients the columns depend on each other, and a solve with this
+// tolerance could end after another number of iterations.)
+func reachedTolerances(rows []krrlab.HistoryRow) []Reached {
+	if len(rows) == 0 || len(rows[0].Columns) == 0 {
 		return nil
 	}
-	smallest := slices.Repeat([]float64{math.Inf(1)}, len(h[0].Columns)) // least residual of each column so far
+	smallest := slices.Repeat([]float64{math.Inf(1)}, len(rows[0].Columns)) // smallest residual of each column so far
 	var out []Reached
-	for k, x := range h {
+	for k, row := range rows {
 		worst := 0.0
-		for j, v := range x.Columns {
+		for j, v := range row.Columns {
 			smallest[j] = math.Min(smallest[j], v)
 			worst = math.Max(worst, smallest[j])
 		}

@@ -14,11 +14,11 @@ const (
 	autoRole     = "auto"     // role of the method that the plan chooses, in separate rows
 )
 
-// table1Plan runs Algorithm 1 on each data set, or Auto in the rows that it solves.
+// table1Plan returns the runs of Algorithm 1 on each data set, or of Auto in the rows that are solved by Auto.
 func table1Plan(s Scale) []Entry {
 	var out []Entry
-	for _, w := range rowsOf("table1", s) {
-		out = append(out, w.proposedEntries("table1", "iterations")...)
+	for _, problem := range rowsOf("table1", s) {
+		out = append(out, problem.proposedEntries("table1", "iterations")...)
 	}
 	return out
 }
@@ -35,16 +35,16 @@ func (r *Report) oursOf(row string) *sample {
 func (r *Report) autoText() string {
 	var text strings.Builder
 	for _, row := range r.Rows() {
-		x := r.sampleOf(row, autoRole).result()
-		if x == nil || x.Chosen == "" {
+		result := r.sampleOf(row, autoRole).result()
+		if result == nil || result.Chosen == "" {
 			continue
 		}
-		fmt.Fprintf(&text, " %s: %s", row, x.Chosen)
-		if storedFraction, ok := x.Values["kept"]; ok {
+		fmt.Fprintf(&text, " %s: %s", row, result.Chosen)
+		if storedFraction, ok := result.Values["kept"]; ok {
 			fmt.Fprintf(&text, "; %g %% of the entries of K are kept, ‖·‖₂ of the others is at most %.1e",
-				stage.RoundDigits(100*storedFraction, 2), x.Values["dropped"])
+				stage.RoundDigits(100*storedFraction, 2), result.Values["dropped"])
 		}
-		fmt.Fprintf(&text, "; %s.", x.Machine.shortName())
+		fmt.Fprintf(&text, "; %s.", result.Machine.shortName())
 	}
 	return text.String()
 }
@@ -58,13 +58,14 @@ func table1Table(r *Report) *plots.Table {
 		"data", "n", "s", "iterations :", "published :", "ratio %.2f", "time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "on :", "error :", "published :", "residual %.1e", "κ %.3g")
 	for _, row := range r.ranRows() {
-		s := r.oursOf(row)
-		x, p := s.result(), r.publishedRow("table1", row)
-		if x == nil {
+		ours := r.oursOf(row)
+		result, published := ours.result(), r.publishedRow("table1", row)
+		if result == nil {
 			continue
 		}
-		t.Add(row, x.Data.N, s.featuresCell(), s.iterationCells(p, "iterations"), s.secondsCells(p, "time"),
-			p.cell("resources"), s.errorCells(p, "error_rate"), optionalCell(x.residual()), optionalCell(x.Kappa))
+		t.Add(row, result.Data.N, ours.featuresCell(), ours.iterationCells(published, "iterations"),
+			ours.secondsCells(published, "time"), published.cell("resources"), ours.errorCells(published, "error_rate"),
+			optionalCell(result.residual()), optionalCell(result.Kappa))
 	}
 	return t
 }
@@ -78,22 +79,22 @@ var paperErrors = []struct {
 
 // table1Verdicts judges whether the errors and the iterations agree with the published ones.
 func table1Verdicts(r *Report) []Verdict {
-	errors := evidence{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
+	agreement := evidence{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
 	for _, want := range paperErrors {
 		e := r.publishedEntry(want.name, proposedRole)
 		if e == nil || e.Result.TestError == nil {
-			errors.addMissing(want.name)
+			agreement.addMissing(want.name)
 			continue
 		}
 		if !e.Result.Converged {
-			errors.addRow(Open, "%s did not converge", want.name)
+			agreement.addRow(Open, "%s did not converge", want.name)
 			continue
 		}
 		got := *e.Result.TestError
-		errors.addRow(outcomeOf(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
+		agreement.addRow(outcomeOf(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
 			want.name, percentText(got), percentText(want.value))
 	}
-	return []Verdict{errors.verdict(),
+	return []Verdict{agreement.verdict(),
 		r.iterationsVerdict("iterations of table 1", r.comparison(proposedRole, "iterations"))}
 }
 

@@ -13,18 +13,19 @@ const (
 	printedRole   = "λ_p as printed"
 )
 
-// table2Plan runs each data set with the s of table 2 and with λ_p = λ and 10λ. If the paper prints another λ_p, as for
-// COVTYPE, it is run too.
+// table2Plan returns the runs of each data set with the s of table 2 and with λ_p = λ and 10λ. If the paper prints
+// another λ_p, as for COVTYPE, there is a run with this λ_p too.
 func table2Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, r := range rowsOf("table2", scale) {
-		c := r.pcgCase(r.featureCount("table2", "s"), 1)
-		out = append(out, r.seedEntries(lambdaRole, c, "table1", "iterations")...)
+	for _, problem := range rowsOf("table2", scale) {
+		c := problem.pcgCase(problem.featureCount("table2", "s"), 1)
+		out = append(out, problem.seedEntries(lambdaRole, c, "table1", "iterations")...)
 		c.LambdaP = 10 * c.Lambda
-		out = append(out, r.seedEntries(tenLambdaRole, c, "table2", "iterations")...)
-		if p := (publishedRow{"table2", r.paper}).number("lambda_p"); !math.IsNaN(p) && !isTenTimes(p, c.Lambda) {
-			c.LambdaP = p
-			out = append(out, r.seedEntries(printedRole, c, "table2", "iterations")...)
+		out = append(out, problem.seedEntries(tenLambdaRole, c, "table2", "iterations")...)
+		printed := publishedRow{"table2", problem.paper}.number("lambda_p")
+		if !math.IsNaN(printed) && !isTenTimes(printed, c.Lambda) {
+			c.LambdaP = printed
+			out = append(out, problem.seedEntries(printedRole, c, "table2", "iterations")...)
 		}
 	}
 	return out
@@ -67,13 +68,13 @@ func table2Table(r *Report) *plots.Table {
 	for _, row := range r.ranRows() {
 		base := r.sampleOf(row, lambdaRole).medianIterations()
 		for _, role := range []string{lambdaRole, tenLambdaRole, printedRole} {
-			s := r.sampleOf(row, role)
-			if s.firstRun == nil {
+			ours := r.sampleOf(row, role)
+			if ours.firstRun == nil {
 				continue
 			}
-			p, prefix := publishedFor(s.firstRun)
-			t.Add(row, s.firstCase.S, s.firstCase.LambdaP, s.iterationCells(p, prefix+"iterations"),
-				numberCell(s.medianIterations()/base), s.secondsCells(p, prefix+"time"))
+			published, prefix := publishedFor(ours.firstRun)
+			t.Add(row, ours.firstCase.S, ours.firstCase.LambdaP, ours.iterationCells(published, prefix+"iterations"),
+				numberCell(ours.medianIterations()/base), ours.secondsCells(published, prefix+"time"))
 		}
 	}
 	return t
@@ -84,12 +85,12 @@ func table2Table(r *Report) *plots.Table {
 func table2Verdicts(r *Report) []Verdict {
 	helps := evidence{claim: "λ_p = 10λ helps on MNIST and not on ADULT"}
 	for _, name := range []string{"MNIST", "ADULT"} {
-		a, b := r.publishedEntry(name, lambdaRole), r.publishedEntry(name, tenLambdaRole)
-		if a == nil || b == nil {
+		lambdaEntry, tenLambdaEntry := r.publishedEntry(name, lambdaRole), r.publishedEntry(name, tenLambdaRole)
+		if lambdaEntry == nil || tenLambdaEntry == nil {
 			helps.addMissing(name)
 			continue
 		}
-		with10Lambda, withLambda := r.sampleOf(a.Row, tenLambdaRole), r.sampleOf(a.Row, lambdaRole)
+		with10Lambda, withLambda := r.sampleOf(lambdaEntry.Row, tenLambdaRole), r.sampleOf(lambdaEntry.Row, lambdaRole)
 		outcome := judgeLess(with10Lambda.iterationBounds(), withLambda.iterationBounds())
 		if name == "ADULT" {
 			outcome = negate(outcome)
@@ -98,15 +99,15 @@ func table2Verdicts(r *Report) []Verdict {
 			with10Lambda.iterationsText())
 	}
 	agree := r.iterationsVerdict("iterations of table 2", func(row string) (*sample, float64) {
-		s := r.sampleOf(row, printedRole)
-		if s.plannedSeeds == 0 {
-			s = r.sampleOf(row, tenLambdaRole)
+		ours := r.sampleOf(row, printedRole)
+		if ours.plannedSeeds == 0 {
+			ours = r.sampleOf(row, tenLambdaRole)
 		}
-		p := r.publishedRow("table2", row)
-		if math.IsNaN(p.number("lambda_p")) { // the λ_p of ADULT is blank
-			return s, math.NaN()
+		published := r.publishedRow("table2", row)
+		if math.IsNaN(published.number("lambda_p")) { // the λ_p of ADULT is blank
+			return ours, math.NaN()
 		}
-		return s, p.number("iterations")
+		return ours, published.number("iterations")
 	})
 	return []Verdict{helps.verdict(), agree}
 }

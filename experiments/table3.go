@@ -16,23 +16,24 @@ const admmRole = "admm"
 // admmMaxIter is the largest number of iterations of ADMM. The paper does not state its number.
 const admmMaxIter = 400
 
-// table3Plan runs ADMM and Algorithm 1 on each data set. ADMM has the hinge loss, or the square loss for regression,
-// and the s printed in the paper, scaled with n; if none is printed, s is a quarter of n. Algorithm 1 is run as in
-// table 1.
+// table3Plan returns the runs of ADMM and of Algorithm 1 on each data set. ADMM has the hinge loss, or the square loss
+// for regression, and the s printed in the paper, scaled with n; if none is printed, s is a quarter of n. Algorithm 1
+// is run as in table 1.
 func table3Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, w := range rowsOf("table3", scale) {
-		c := w.solverCase(krrlab.AutoSolver)
+	for _, problem := range rowsOf("table3", scale) {
+		c := problem.solverCase(krrlab.AutoSolver)
 		c.Method, c.Loss, c.Tol, c.MaxIter = ADMM, baseline.Hinge, 1e-3, admmMaxIter
-		c.S = w.featureCount("table3", "admm_s")
-		if (publishedRow{"table3", w.paper}).cell("admm_s").IsBlank() { // this is the paper's rule
-			c.S = w.trainingPoints() / 4
+		c.S = problem.featureCount("table3", "admm_s")
+		if (publishedRow{"table3", problem.paper}).cell("admm_s").IsBlank() { // this is the paper's rule
+			c.S = problem.trainingPoints() / 4
 		}
-		if w.tol() < 1e-3 {
+		if problem.tol() < 1e-3 {
 			c.Loss = baseline.Square
 		}
-		out = append(out, w.newEntry(admmRole, c, "", ""))
-		out = append(out, w.newEntry(proposedRole, w.pcgCase(w.featureCount("table1", "s"), 1), "table1", "iterations"))
+		out = append(out, problem.newEntry(admmRole, c, "", ""))
+		proposed := problem.pcgCase(problem.featureCount("table1", "s"), 1)
+		out = append(out, problem.newEntry(proposedRole, proposed, "table1", "iterations"))
 	}
 	return out
 }
@@ -51,14 +52,16 @@ func table3Table(r *Report) *plots.Table {
 		"published (s) %.1f", "ratio %.2f", "ADMM error :", "published :", "proposed time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "proposed error :", "published :")
 	for _, row := range r.ranRows() {
-		admm, proposed, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposedRole), r.publishedRow("table3", row)
+		admm, proposed := r.sampleOf(row, admmRole), r.sampleOf(row, proposedRole)
+		published := r.publishedRow("table3", row)
 		var rho, iterations, gap any
-		if x := admm.result(); x != nil {
-			rho, iterations, gap = x.valueCell("rho"), x.Iterations, x.valueCell("gap")
+		if result := admm.result(); result != nil {
+			rho, iterations, gap = result.valueCell("rho"), result.Iterations, result.valueCell("gap")
 		}
-		t.Add(row, admm.featuresCell(), p.cell("admm_s"), rho, iterations, gap, admm.secondsCells(p, "admm_time"),
-			admm.errorCells(p, "admm_error"), proposed.secondsCells(p, "proposed_time"),
-			proposed.errorCells(p, "proposed_error"))
+		t.Add(row, admm.featuresCell(), published.cell("admm_s"), rho, iterations, gap,
+			admm.secondsCells(published, "admm_time"),
+			admm.errorCells(published, "admm_error"), proposed.secondsCells(published, "proposed_time"),
+			proposed.errorCells(published, "proposed_error"))
 	}
 	return t
 }

@@ -18,17 +18,17 @@ const failAfter = 1000
 // table4Plan returns the runs of table 4: conjugate gradients without a preconditioner, and the proposed method.
 func table4Plan(scale Scale) []Entry {
 	var out []Entry
-	for _, w := range rowsOf("table4", scale) {
-		if !w.usesAuto {
-			c := w.solverCase(krrlab.CG)
+	for _, problem := range rowsOf("table4", scale) {
+		if !problem.usesAuto {
+			c := problem.solverCase(krrlab.CG)
 			c.MaxIter = failAfter
-			e := w.newEntry(plainRole, c, "table4", "cg_iterations")
+			e := problem.newEntry(plainRole, c, "table4", "cg_iterations")
 			if e.ExpectedIterations == 0 { // the paper gives no number, for example FAIL
 				e.ExpectedIterations = failAfter
 			}
 			out = append(out, e)
 		}
-		out = append(out, w.proposedEntries("table4", "proposed_iterations")...)
+		out = append(out, problem.proposedEntries("table4", "proposed_iterations")...)
 	}
 	return out
 }
@@ -81,16 +81,17 @@ func table4Plot(r *Report) *plots.Figure {
 	return f
 }
 
-// iterationRatio returns a cell with the iterations of a divided by those of b. If a did not converge, the cell shows a
-// lower bound of the ratio. The cell is blank if b did not converge, or if a or b did not run.
-func iterationRatio(a, b *sample) plots.Cell {
-	if iterations := b.medianIterations(); math.IsNaN(iterations) {
+// iterationRatio returns a cell with the iterations of numerator divided by those of denominator. If numerator did not
+// converge, the cell shows a lower bound of the ratio. The cell is blank if denominator did not converge, or if one of
+// the two did not run.
+func iterationRatio(numerator, denominator *sample) plots.Cell {
+	if iterations := denominator.medianIterations(); math.IsNaN(iterations) {
 		return plots.Blank()
-	} else if a.unconverged != nil {
-		lowerBound := float64(a.unconverged.Result.Iterations) / iterations
+	} else if numerator.unconverged != nil {
+		lowerBound := float64(numerator.unconverged.Result.Iterations) / iterations
 		return plots.Spread(math.NaN(), lowerBound, math.Inf(1), fmt.Sprintf("≥ %.1f", lowerBound))
 	}
-	ratio := a.medianIterations() / b.medianIterations()
+	ratio := numerator.medianIterations() / denominator.medianIterations()
 	if math.IsNaN(ratio) {
 		return plots.Blank()
 	}

@@ -17,8 +17,8 @@ const (
 	coarseTol  = 1e-2
 )
 
-// table5Plan runs the classification problems of table 1. The first seed is solved with both tolerances and tested. The
-// other seeds are solved with 10⁻³ only; their iterations to 10⁻² are taken from these solves.
+// table5Plan returns the runs of the classification problems of table 1. The first seed is solved with both tolerances
+// and tested. The other seeds are solved with 10⁻³ only; their iterations to 10⁻² are taken from these solves.
 func table5Plan(scale Scale) []Entry {
 	var out []Entry
 	for _, problem := range rowsOf("table5", scale) {
@@ -57,8 +57,8 @@ func table5Table(r *Report) *plots.Table {
 			continue
 		}
 		change := plots.Blank()
-		if d := coarse.result().Error() - fine.result().Error(); !math.IsNaN(d) {
-			change = cellWithText(d, fmt.Sprintf("%+.2f %%", 100*d))
+		if difference := coarse.result().Error() - fine.result().Error(); !math.IsNaN(difference) {
+			change = cellWithText(difference, fmt.Sprintf("%+.2f %%", 100*difference))
 		}
 		t.Add(row, fine.firstCase.S, coarse.iterationCells(published, "tol_1e-2_iterations"),
 			coarse.errorCells(published, "tol_1e-2_error"),
@@ -78,8 +78,8 @@ func table5Verdicts(r *Report) []Verdict {
 	judged := evidence{claim: "τ = 10⁻² costs at most 0.05 % of error against 10⁻³"}
 	for _, row := range r.ranRows() {
 		coarse, fine := r.coarse(row).result(), r.sampleOf(row, fineRole).result()
-		d := coarse.Error() - fine.Error()
-		if r.Scale == Smoke || math.IsNaN(d) {
+		difference := coarse.Error() - fine.Error()
+		if r.Scale == Smoke || math.IsNaN(difference) {
 			continue
 		}
 		if !coarse.Converged || !fine.Converged {
@@ -88,7 +88,7 @@ func table5Verdicts(r *Report) []Verdict {
 		}
 		judged.basis = append(judged.basis, row)
 		const rounding = 1e-12 // error of the difference of two fractions
-		judged.addRow(outcomeOf(d <= maxErrorIncrease+rounding), "%s %+.2f %%", row, 100*d)
+		judged.addRow(outcomeOf(difference <= maxErrorIncrease+rounding), "%s %+.2f %%", row, 100*difference)
 	}
 	coarseIterations := r.iterationsVerdict("iterations to 10⁻²", func(row string) (*sample, float64) {
 		return r.coarse(row), r.publishedRow("table5", row).number("tol_1e-2_iterations")

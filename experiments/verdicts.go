@@ -31,13 +31,13 @@ func judgeLess(a, b bounds) string {
 	return Open
 }
 
-// judgeWithin returns the outcome of the claim |a − b| ≤ relTol·b, for b > 0.
-func judgeWithin(a bounds, b, relTol float64) string {
-	lo, hi := (1-relTol)*b, (1+relTol)*b
+// judgeWithin returns the outcome of the claim |ours − published| ≤ relTol·published, for published > 0.
+func judgeWithin(ours bounds, published, relTol float64) string {
+	lo, hi := (1-relTol)*published, (1+relTol)*published
 	switch {
-	case a.lo >= lo && a.hi <= hi:
+	case ours.lo >= lo && ours.hi <= hi:
 		return Holds
-	case a.hi < lo || a.lo > hi:
+	case ours.hi < lo || ours.lo > hi:
 		return Fails
 	}
 	return Open
@@ -64,7 +64,7 @@ func outcomeOf(ok bool) string {
 
 // evidence collects the rows that confirm a claim, contradict it or leave it open.
 type evidence struct {
-	claim       string
+	claim       string              // text of the claim
 	rows        map[string][]string // texts about the rows, by outcome
 	missingRows []string            // rows of the claim that have no result at the paper's n
 	basis       []string            // rows or data for Verdict.Basis
@@ -102,17 +102,17 @@ func (e *evidence) verdict() Verdict {
 // tally returns the numbers of claims of each outcome as text, such as "Of 19 claims 17 hold, 1 fails, 1 is open".
 func tally(counts map[string]int) string {
 	total, parts := 0, []string(nil)
-	for _, x := range []struct{ outcome, singular, plural string }{
+	for _, form := range []struct{ outcome, singular, plural string }{
 		{Holds, "holds", "hold"}, {Fails, "fails", "fail"}, {Open, "is open", "are open"},
 	} {
-		n := counts[x.outcome]
+		n := counts[form.outcome]
 		total += n
 		switch n {
 		case 0:
 		case 1:
-			parts = append(parts, "1 "+x.singular)
+			parts = append(parts, "1 "+form.singular)
 		default:
-			parts = append(parts, fmt.Sprintf("%d %s", n, x.plural))
+			parts = append(parts, fmt.Sprintf("%d %s", n, form.plural))
 		}
 	}
 	return fmt.Sprintf("Of %d claims %s", total, strings.Join(parts, ", "))
@@ -146,18 +146,18 @@ func (r *Report) comparison(role, column string) func(row string) (ours *sample,
 func (r *Report) iterationsVerdict(subject string, compare func(row string) (ours *sample, theirs float64)) Verdict {
 	judged := evidence{claim: fmt.Sprintf("%s within %.0f %% of the published", subject, 100*iterationTolerance)}
 	for _, row := range r.Rows() {
-		s, theirs := compare(row)
-		e := cmp.Or(s.firstRun, r.plannedEntry(row))
+		ours, theirs := compare(row)
+		e := cmp.Or(ours.firstRun, r.plannedEntry(row))
 		if e == nil || !e.sameProblem() || math.IsNaN(theirs) {
 			continue
 		}
-		if s.firstRun == nil {
+		if ours.firstRun == nil {
 			judged.addMissing(row)
 			continue
 		}
 		judged.basis = append(judged.basis, row)
-		judged.addRow(judgeWithin(s.iterationBounds(), theirs, iterationTolerance), "%s %s against %.0f", row,
-			s.iterationsText(), theirs)
+		judged.addRow(judgeWithin(ours.iterationBounds(), theirs, iterationTolerance), "%s %s against %.0f", row,
+			ours.iterationsText(), theirs)
 	}
 	return judged.verdict()
 }

@@ -25,8 +25,8 @@ type ADMMOptions struct {
 	Options
 	Loss   Loss // default Square
 	Blocks int  // number C ≥ 1 of blocks of columns of Z; default ⌈s/2048⌉
-	// RhoGrid is the grid of values ρ > 0 to choose from. The value determines the speed of convergence, but not the
-	// solution. Each value gets TrialIterations iterations that start from zero, and the one with the smallest
+	// RhoGrid is the grid of values ρ > 0 to choose from. The value of ρ determines the speed of convergence, but not
+	// the solution. Each value gets TrialIterations iterations that start from zero, and the one with the smallest
 	// objective is chosen. Default: 1.
 	RhoGrid []float64
 	// TrialIterations is the number of iterations for each ρ of the grid; default 30.
@@ -45,8 +45,8 @@ const (
 	// blockFeatures is the largest number of features in a block by default. Larger blocks need more work and memory
 	// for the inverses.
 	blockFeatures = 2048
-	// passTasks is the number of parallel tasks of a pass over Z. It does not depend on the number of threads, so that
-	// the result does not either.
+	// passTasks is the number of parallel tasks of a pass over Z. It is constant, so that the result does not depend on
+	// the number of threads.
 	passTasks = 16
 	// passEntries is the number of entries of Z that a task reads at a time and uses for both products: 512 KiB.
 	passEntries = 1 << 17
@@ -58,15 +58,15 @@ const (
 // the features are stored by blocks, each a t×s_j matrix. Vectors over the rows are t×n matrices.
 type admm struct {
 	ADMMOptions
-	lambda     float64
-	z          *points.Dense32
-	targets    []float64 // the targets Yᵀ, t×n
-	n, s, t    int
-	blockStart []int       // first column of each block, and s
-	inverse    [][]float64 // the inverses (I+Z_jᵀZ_j)⁻¹, s_j×s_j
-	strips     []strip     // parallel tasks of a product with all inverses
-	tasks      int         // number of parallel tasks of a pass over Z, each for a range of rows
-	panel      int         // number of rows of Z that a task processes at a time
+	lambda     float64         // ridge λ
+	z          *points.Dense32 // features Z, n×s
+	targets    []float64       // the targets Yᵀ, t×n
+	n, s, t    int             // numbers of points, of features and of targets per point
+	blockStart []int           // first column of each block, and s
+	inverse    [][]float64     // the inverses (I+Z_jᵀZ_j)⁻¹, s_j×s_j
+	strips     []strip         // parallel tasks of a product with all inverses
+	tasks      int             // number of parallel tasks of a pass over Z, each for a range of rows
+	panel      int             // number of rows of Z that a task processes at a time
 }
 
 // strip is a parallel task: inverseRows rows of the inverse of a block, from firstRow on.
@@ -94,10 +94,10 @@ func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y
 	if a.Loss != Square && a.Loss != Hinge {
 		return nil, fmt.Errorf("baseline: unknown loss %q: want %s or %s", a.Loss, Square, Hinge)
 	}
-	res := &Result{Map: m, Bytes: a.memory()}
+	result := &Result{Map: m, Bytes: a.memory()}
 	var err error
 	method := fmt.Sprintf("block ADMM with n = %d, s = %d, %d blocks", n, s, a.Blocks)
-	a.z, err = res.formFeatures(ctx, x, &a.Options, method)
+	a.z, err = result.formFeatures(ctx, x, &a.Options, method)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +105,14 @@ func ADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y
 	if err := a.formInverses(ctx); err != nil {
 		return nil, err
 	}
-	res.Seconds.Factor = stage.Lap(&start)
-	if err := a.chooseRho(ctx, res); err != nil {
+	result.Seconds.Factor = stage.Lap(&start)
+	if err := a.chooseRho(ctx, result); err != nil {
 		return nil, err
 	}
-	res.Seconds.Rho = stage.Lap(&start)
-	err = a.solve(ctx, res)
-	res.Seconds.Solve = stage.Lap(&start)
-	return res, err
+	result.Seconds.Rho = stage.Lap(&start)
+	err = a.solve(ctx, result)
+	result.Seconds.Solve = stage.Lap(&start)
+	return result, err
 }
 
 // setDefaults replaces zero options by their defaults, and divides the work into blocks and tasks. It panics if an
@@ -138,13 +138,13 @@ func (a *admm) setDefaults() {
 
 // memory returns the bytes that the problem and its solution need.
 func (a *admm) memory() int64 {
-	n, s, t, c := int64(a.n), int64(a.s), int64(a.t), int64(a.Blocks)
-	b := 4*n*s + 8*(n*t*(c+3)+s*t*int64(7+a.tasks)) +
-		8*(s+c)/c*max(1024, 2*(s+c)/c) // temporary memory for forming one inverse
+	n, s, t, blocks := int64(a.n), int64(a.s), int64(a.t), int64(a.Blocks)
+	bytes := 4*n*s + 8*(n*t*(blocks+3)+s*t*int64(7+a.tasks)) +
+		8*(s+blocks)/blocks*max(1024, 2*(s+blocks)/blocks) // temporary memory for forming one inverse
 	for j := range a.Blocks {
-		b += 8 * int64(a.blockWidth(j)*a.blockWidth(j))
+		bytes += 8 * int64(a.blockWidth(j)*a.blockWidth(j))
 	}
-	return b
+	return bytes
 }
 
 // blockWidth returns s_j, the number of columns of block j.
@@ -165,25 +165,25 @@ func (a *admm) block(j, r0, r1 int) *points.Dense32 {
 // projection would change the limit of the iteration.
 func (a *admm) formInverses(ctx context.Context) error {
 	for j := range a.Blocks {
-		k := a.blockWidth(j)
+		width := a.blockWidth(j)
 		var g precond.Gram
 		if err := g.Grow(ctx, nil, a.block(j, 0, a.n)); err != nil {
 			return err
 		}
-		l := g.TakeShifted(1) // I + Z_jᵀZ_j, then L, then L⁻¹
-		if !accel.Dpotrf(k, l, k) || !accel.Dtrtri(k, l, k) {
+		factor := g.TakeShifted(1) // I + Z_jᵀZ_j, then L, then L⁻¹
+		if !accel.Dpotrf(width, factor, width) || !accel.Dtrtri(width, factor, width) {
 			return fmt.Errorf("baseline: I+ZᵀZ of block %d of Z, of %d columns, is not positive definite in float64: "+
-				"scale the kernel down", j, k)
+				"scale the kernel down", j, width)
 		}
-		inv := blas64.Symmetric{N: k, Stride: k, Data: make([]float64, k*k), Uplo: blas.Lower}
-		blas64.Syrk(blas.Trans, 1, blas64.General{Rows: k, Cols: k, Stride: k, Data: l}, 0, inv)
-		for r := range k {
-			for c := range r {
-				inv.Data[c*k+r] = inv.Data[r*k+c]
+		inv := blas64.Symmetric{N: width, Stride: width, Data: make([]float64, width*width), Uplo: blas.Lower}
+		blas64.Syrk(blas.Trans, 1, blas64.General{Rows: width, Cols: width, Stride: width, Data: factor}, 0, inv)
+		for row := range width {
+			for column := range row {
+				inv.Data[column*width+row] = inv.Data[row*width+column]
 			}
 		}
 		a.inverse = append(a.inverse, inv.Data)
-		for r0 := 0; r0 < k; r0 += inverseRows {
+		for r0 := 0; r0 < width; r0 += inverseRows {
 			a.strips = append(a.strips, strip{j, r0})
 		}
 		a.report("factor", j+1, a.Blocks)
@@ -199,13 +199,13 @@ func (a *admm) chooseRho(ctx context.Context, res *Result) error {
 		return nil
 	}
 	for i, rho := range a.RhoGrid {
-		s := a.newIteration(rho)
+		state := a.newIteration(rho)
 		for range a.TrialIterations {
-			if err := s.iterate(ctx); err != nil {
+			if err := state.iterate(ctx); err != nil {
 				return err
 			}
 		}
-		if err := s.measure(ctx, res); err != nil {
+		if err := state.measure(ctx, res); err != nil {
 			return err
 		}
 		res.RhoObjectives = append(res.RhoObjectives, res.Objective)
@@ -217,23 +217,24 @@ func (a *admm) chooseRho(ctx context.Context, res *Result) error {
 
 // solve iterates with res.Rho until the stopping test is met or MaxIter is reached, and sets res.W.
 func (a *admm) solve(ctx context.Context, res *Result) error {
-	s := a.newIteration(res.Rho)
+	state := a.newIteration(res.Rho)
 	res.Status = pcg.MaxIterations
 	for res.Iterations < a.MaxIter && res.Status != pcg.Converged {
-		if err := s.iterate(ctx); err != nil {
+		if err := state.iterate(ctx); err != nil {
 			return err
 		}
 		res.Iterations++
-		if r := &s.total; r.primal <= a.Tol*a.Tol*max(r.z1, r.z2) && r.change <= a.Tol*a.Tol*r.dual {
+		sums, tolSq := &state.total, a.Tol*a.Tol
+		if sums.primal <= tolSq*max(sums.z1, sums.z2) && sums.change <= tolSq*sums.dual {
 			res.Status = pcg.Converged
 		}
 		a.report("solve", res.Iterations, a.MaxIter)
 	}
 	res.W = mat.NewDense(a.s, a.t, nil)
 	for j := range a.Blocks {
-		for k, x := range a.blockPart(s.x, j) {
+		for k, x := range a.blockPart(state.x, j) {
 			res.W.Set(a.blockStart[j]+k%a.blockWidth(j), k/a.blockWidth(j), x)
 		}
 	}
-	return s.measure(ctx, res)
+	return state.measure(ctx, res)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Options of RandomFeatures and ADMM. Zero values, and nil, mean the defaults.
+// Options are the options of RandomFeatures and ADMM. Zero values, and nil, mean the defaults.
 type Options struct {
-	Memory accel.Budget // for the method
+	Memory accel.Budget // memory budget of the method
 	// Progress, if not nil, is called with the progress of each stage: "features" (counted in points), "factor"
 	// (blocks), "rho" (values of the grid) and "solve" (iterations).
 	Progress func(stage string, completed, total int)
@@ -44,20 +44,20 @@ type Seconds struct {
 
 // Result is the model f(x) = φ(x)ᵀW that a method has fitted.
 type Result struct {
-	W          *mat.Dense  // s×t
-	Map        feature.Map // φ
-	Status     pcg.Status
-	Iterations int
-	Objective  float64 // value at W of the function that the method minimizes
-	Residual   float64 // for RandomFeatures: the largest ‖y_j−(ZZᵀ+λI)c_j‖₂/‖y_j‖₂, with W = ZᵀC
+	W          *mat.Dense  // weights, s×t
+	Map        feature.Map // feature map φ
+	Status     pcg.Status  // how the iteration ended
+	Iterations int         // number of iterations
+	Objective  float64     // value at W of the function that the method minimizes
+	Residual   float64     // for RandomFeatures: the largest ‖y_j−(ZZᵀ+λI)c_j‖₂/‖y_j‖₂, with W = ZᵀC
 
 	Rho           float64   // for ADMM: the chosen ρ
 	RhoObjectives []float64 // for ADMM: the objective that each ρ of the grid reached in the trial iterations
 	Dual          float64   // for ADMM: a lower bound on the minimum of the objective, from the duals
 	Gap           float64   // for ADMM: (Objective−Dual)/Objective, at most 1
 
-	Bytes   int64 // peak memory of the method, without some 20 MB per thread
-	Seconds Seconds
+	Bytes   int64   // predicted peak memory of the method, without about 20 MB per thread
+	Seconds Seconds // time by stage
 }
 
 // RandomFeatures solves kernel ridge regression in the span of the features φ = m of the points,
@@ -78,46 +78,46 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 	o *Options) (*Result, error) {
 	opt := *cmp.Or(o, &Options{})
 	n, s, t := dimensions(m, x, y)
-	res := &Result{Map: m, Bytes: 4*n*s + 8*s*s + 8*t*(8*n+6*s)}
-	z, err := res.formFeatures(ctx, x, &opt, fmt.Sprintf("random features with n = %d, s = %d", n, s))
+	result := &Result{Map: m, Bytes: 4*n*s + 8*s*s + 8*t*(8*n+6*s)}
+	z, err := result.formFeatures(ctx, x, &opt, fmt.Sprintf("random features with n = %d, s = %d", n, s))
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	// shifted is ZZᵀ+λI: it multiplies by the matrix, and as a preconditioner by its inverse
+	// shifted is ZZᵀ+λI. It multiplies by this matrix, and as a preconditioner by the inverse.
 	shifted, err := precond.New(ctx, z, lambda, &precond.Options{Form: precond.FormL, Fast: true})
 	if err != nil {
 		return nil, fmt.Errorf("baseline: random features: %w", err)
 	}
-	res.Seconds.Factor = stage.Lap(&start)
+	result.Seconds.Factor = stage.Lap(&start)
 	sol, err := pcg.Solve(ctx, shifted, shifted, y, &pcg.Options{Tol: 1e-9, MaxIter: 50})
 	if err != nil {
 		return nil, err
 	}
 	c, wt := transposed(sol.X), make([]float64, s*t)
-	err = accel.ForEach(ctx, int(s+productCols-1)/productCols, func(_, b int) {
-		c0 := b * productCols
+	err = accel.ForEach(ctx, int(s+productCols-1)/productCols, func(_, task int) {
+		c0 := task * productCols
 		simd.AddTransposeProduct(z.Data[c0:], z.Stride, // W = ZᵀC
 			blas64.General{Rows: int(t), Cols: min(productCols, z.D-c0), Stride: z.D, Data: wt[c0:]},
 			blas64.General{Rows: int(t), Cols: z.N, Stride: z.N, Data: c}, new(simd.Workspace))
 	})
-	res.W, res.Status, res.Iterations, res.Residual = fromTransposed(wt, z.D, int(t)), sol.Status, sol.Iterations,
-		sol.MaxTrueRelRes()
+	result.W, result.Status = fromTransposed(wt, z.D, int(t)), sol.Status
+	result.Iterations, result.Residual = sol.Iterations, sol.MaxTrueRelRes()
 	sol.R.Apply(func(i, j int, r float64) float64 { return r + lambda*sol.X.At(i, j) }, sol.R) // Y−ZW
-	e := mat.Norm(sol.R, 2)
-	res.Objective = e*e + lambda*floats.Dot(wt, wt)
-	res.Seconds.Solve = stage.Lap(&start)
-	return res, err
+	residualNorm := mat.Norm(sol.R, 2)
+	result.Objective = residualNorm*residualNorm + lambda*floats.Dot(wt, wt)
+	result.Seconds.Solve = stage.Lap(&start)
+	return result, err
 }
 
 // dimensions returns the number of points, of features and of targets per point. It panics if the shapes do not fit.
 func dimensions(m feature.Map, x points.Points, y *mat.Dense) (n, s, t int64) {
 	rows, dim := x.Dims()
 	d, features := m.Dims()
-	ry, cols := y.Dims()
-	if dim != d || ry != rows {
+	targetRows, cols := y.Dims()
+	if dim != d || targetRows != rows {
 		panic(fmt.Sprintf("baseline: %d points of dimension %d, features of R^%d, %d rows of targets", rows, dim, d,
-			ry))
+			targetRows))
 	}
 	return int64(rows), int64(features), int64(cols)
 }
@@ -151,21 +151,22 @@ func (r *Result) Predict(ctx context.Context, x points.Points) (*mat.Dense, erro
 		return nil, fmt.Errorf("baseline: no points to predict")
 	}
 	s, t := r.W.Dims()
-	w, f := transposed(r.W), make([]float64, n*t)
+	weights, values := transposed(r.W), make([]float64, n*t)
 	for p0 := 0; p0 < n; p0 += predictPanel {
 		z, err := feature.Matrix(ctx, r.Map, x.Slice(p0, min(p0+predictPanel, n)), nil)
 		if err == nil {
-			err = accel.ForEach(ctx, (z.N+productRows-1)/productRows, func(_, b int) {
-				i := b * productRows
-				simd.AddProduct(z.Data[i*z.Stride:], z.Stride, blas64.General{Rows: t, Cols: s, Stride: s, Data: w},
-					blas64.General{Rows: t, Cols: min(productRows, z.N-i), Stride: n, Data: f[p0+i:]})
+			err = accel.ForEach(ctx, (z.N+productRows-1)/productRows, func(_, task int) {
+				i := task * productRows
+				simd.AddProduct(z.Data[i*z.Stride:], z.Stride,
+					blas64.General{Rows: t, Cols: s, Stride: s, Data: weights},
+					blas64.General{Rows: t, Cols: min(productRows, z.N-i), Stride: n, Data: values[p0+i:]})
 			})
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return fromTransposed(f, n, t), nil
+	return fromTransposed(values, n, t), nil
 }
 
 // transposed returns the entries of yᵀ by rows: first column 0 of y, then column 1, and so on.

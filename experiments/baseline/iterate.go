@@ -17,9 +17,9 @@ import (
 // and is not stored.
 type iteration struct {
 	*admm
-	rho float64
+	rho float64 // penalty parameter ρ
 
-	y, yd   []float64   // y and its dual ỹ
+	y, yd   []float64   // outputs y, and their dual ỹ
 	yj      [][]float64 // the C vectors y_j
 	x, xd   []float64   // the consensus weights, and their dual x̃
 	xj, xjd []float64   // x_j after the projection, and their duals x̃_j
@@ -35,23 +35,23 @@ type iteration struct {
 // residuals contains the sums for the stopping test and for the objective. z₁ contains the proximal points and the
 // projections of one iteration, z₂ the averages that replace them, and u the scaled duals.
 type residuals struct {
-	primal float64 // ‖z₁−z₂‖²
-	change float64 // ‖z₂−z₂'‖², where z₂' is the z₂ of the previous iteration
-	z1, z2 float64 // ‖z₁‖², ‖z₂‖²
-	dual   float64 // ‖u‖²
-	loss   float64 // Σ loss(y, ZW); only set by measure
-	conj   float64 // Σ loss*(y, g) for the subgradients g of the losses; only set by measure
+	primal    float64 // ‖z₁−z₂‖²
+	change    float64 // ‖z₂−z₂'‖², where z₂' is the z₂ of the previous iteration
+	z1, z2    float64 // ‖z₁‖², ‖z₂‖²
+	dual      float64 // ‖u‖²
+	loss      float64 // Σ loss(y, ZW); only set by measure
+	conjugate float64 // Σ loss*(y, g) for the subgradients g of the losses; only set by measure
 }
 
-// add adds the sums of o to r.
-func (r *residuals) add(o residuals) {
-	r.primal += o.primal
-	r.change += o.change
-	r.z1 += o.z1
-	r.z2 += o.z2
-	r.dual += o.dual
-	r.loss += o.loss
-	r.conj += o.conj
+// add adds the sums of other to r.
+func (r *residuals) add(other residuals) {
+	r.primal += other.primal
+	r.change += other.change
+	r.z1 += other.z1
+	r.z2 += other.z2
+	r.dual += other.dual
+	r.loss += other.loss
+	r.conjugate += other.conjugate
 }
 
 // scratch is the temporary memory of one worker goroutine.
@@ -61,9 +61,9 @@ type scratch struct {
 	simd simd.Workspace
 }
 
-// vectors returns k zero vectors of the given size.
-func vectors(k, size int) [][]float64 {
-	v := make([][]float64, k)
+// vectors returns count zero vectors of the given size.
+func vectors(count, size int) [][]float64 {
+	v := make([][]float64, count)
 	for i := range v {
 		v[i] = make([]float64, size)
 	}
@@ -97,8 +97,8 @@ func (s *iteration) iterate(ctx context.Context) (err error) {
 	for k := range s.c {
 		s.c[k] = s.x[k] - s.xjd[k] + s.g[k]
 	}
-	err = accel.ForEach(ctx, len(s.strips), func(_, q int) { // x_j = (I+Z_jᵀZ_j)⁻¹(x − x̃_j + Z_jᵀ(y_j+ỹ))
-		j, r0 := s.strips[q].block, s.strips[q].firstRow
+	err = accel.ForEach(ctx, len(s.strips), func(_, task int) { // x_j = (I+Z_jᵀZ_j)⁻¹(x − x̃_j + Z_jᵀ(y_j+ỹ))
+		j, r0 := s.strips[task].block, s.strips[task].firstRow
 		k := s.blockWidth(j)
 		rows, dst := min(inverseRows, k-r0), s.blockPart(s.xj, j)[r0:]
 		for c := range s.t {
@@ -122,12 +122,12 @@ func (s *iteration) iterate(ctx context.Context) (err error) {
 // total of the sums. The results of parallel tasks are added in a fixed order.
 func (s *iteration) passOverZ(ctx context.Context, x, g []float64,
 	body func(w *scratch, r0, rows int, sum *residuals)) (total residuals, err error) {
-	err = accel.ForEach(ctx, s.tasks, func(worker, q int) {
-		w, partialSums := &s.work[worker], s.partialSums[q]
+	err = accel.ForEach(ctx, s.tasks, func(worker, task int) {
+		w, partialSums := &s.work[worker], s.partialSums[task]
 		clear(partialSums)
-		s.sums[q] = residuals{}
-		end := (q + 1) * s.n / s.tasks
-		for r0 := q * s.n / s.tasks; r0 < end && ctx.Err() == nil; r0 += s.panel {
+		s.sums[task] = residuals{}
+		end := (task + 1) * s.n / s.tasks
+		for r0 := task * s.n / s.tasks; r0 < end && ctx.Err() == nil; r0 += s.panel {
 			rows := min(s.panel, end-r0)
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
@@ -135,7 +135,7 @@ func (s *iteration) passOverZ(ctx context.Context, x, g []float64,
 				simd.AddProduct(z.Data, z.Stride, s.blockVectors(x, j),
 					blas64.General{Rows: s.t, Cols: rows, Stride: rows, Data: out})
 			}
-			body(w, r0, rows, &s.sums[q])
+			body(w, r0, rows, &s.sums[task])
 			for j, out := range w.out {
 				z := s.block(j, r0, r0+rows)
 				simd.AddTransposeProduct(z.Data, z.Stride, s.blockVectors(partialSums, j),
@@ -147,8 +147,8 @@ func (s *iteration) passOverZ(ctx context.Context, x, g []float64,
 		return total, err
 	}
 	clear(g)
-	for q, partialSums := range s.partialSums {
-		total.add(s.sums[q])
+	for task, partialSums := range s.partialSums {
+		total.add(s.sums[task])
 		floats.Add(g, partialSums)
 	}
 	return total, nil
@@ -170,35 +170,35 @@ func (w *scratch) sumBlocks() {
 func (s *iteration) updateOutputs(w *scratch, r0, rows int, sum *residuals) {
 	w.sumBlocks()
 	copies := float64(s.Blocks + 1)
-	var r residuals
+	var part residuals
 	for c := range s.t {
 		offset, step := c*s.n+r0, w.sum[c*rows:(c+1)*rows] // Σ_j y_j, and then δ
 		y, yd, target := s.y[offset:offset+rows], s.yd[offset:offset+rows], s.targets[offset:offset+rows]
 		for i, blockSum := range step {
 			previous := y[i]
 			half := s.Loss.Prox(target[i], previous-yd[i], s.rho)
-			d := (half - blockSum) / copies
-			mean := half - d
-			step[i], y[i] = d, mean
-			yd[i] += d
-			r.primal += copies * d * d
-			r.dual += copies * yd[i] * yd[i]
-			r.z1 += half * half
-			r.z2 += mean * mean
-			r.change += (mean - previous) * (mean - previous)
+			delta := (half - blockSum) / copies
+			mean := half - delta
+			step[i], y[i] = delta, mean
+			yd[i] += delta
+			part.primal += copies * delta * delta
+			part.dual += copies * yd[i] * yd[i]
+			part.z1 += half * half
+			part.z2 += mean * mean
+			part.change += (mean - previous) * (mean - previous)
 		}
 		for j, blocks := range w.out {
 			out, yj := blocks[c*rows:(c+1)*rows], s.yj[j][offset:offset+rows]
 			for i, v := range out {
 				previous, updated := yj[i], v+step[i]
 				yj[i], out[i] = updated, updated+yd[i]
-				r.z1 += v * v
-				r.z2 += updated * updated
-				r.change += (updated - previous) * (updated - previous)
+				part.z1 += v * v
+				part.z2 += updated * updated
+				part.change += (updated - previous) * (updated - previous)
 			}
 		}
 	}
-	sum.add(r)
+	sum.add(part)
 }
 
 // updateWeights updates the consensus weights x and the duals x̃ and x̃_j:
@@ -242,11 +242,11 @@ func (s *iteration) measure(ctx context.Context, res *Result) error {
 		w.sumBlocks() // ZW
 		for c := range s.t {
 			for r := range rows {
-				offset, p := c*s.n+r0+r, c*rows+r
+				offset, position := c*s.n+r0+r, c*rows+r
 				g := s.Loss.dualPoint(s.targets[offset], s.y[offset]-s.yd[offset], s.rho)
-				sum.loss += s.Loss.Value(s.targets[offset], w.sum[p])
-				sum.conj += s.Loss.Conjugate(s.targets[offset], g)
-				w.sum[p] = g
+				sum.loss += s.Loss.Value(s.targets[offset], w.sum[position])
+				sum.conjugate += s.Loss.Conjugate(s.targets[offset], g)
+				w.sum[position] = g
 			}
 		}
 		for _, out := range w.out {
@@ -257,7 +257,7 @@ func (s *iteration) measure(ctx context.Context, res *Result) error {
 		return err
 	}
 	res.Objective = sum.loss + s.lambda/2*floats.Dot(s.x, s.x)
-	res.Dual = dualBound(sum.conj, floats.Dot(zg, zg)/s.lambda)
+	res.Dual = dualBound(sum.conjugate, floats.Dot(zg, zg)/s.lambda)
 	if res.Gap = 0; !(res.Objective <= res.Dual) { // NaN if the objective or the bound is NaN
 		res.Gap = (res.Objective - res.Dual) / res.Objective
 	}

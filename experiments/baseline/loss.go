@@ -22,13 +22,13 @@ func (l Loss) Value(y, o float64) float64 {
 // Conjugate returns the convex conjugate sup_o (uo − loss(y, o)). It is uy + ½u² for Square. For Hinge it is uy if
 // −1 ≤ uy ≤ 0, and +Inf otherwise.
 func (l Loss) Conjugate(y, u float64) float64 {
-	switch a := -u * y; {
+	switch negated := -u * y; {
 	case l == Square:
 		return u*y + u*u/2
-	case !(a >= 0 && a <= 1):
+	case !(negated >= 0 && negated <= 1):
 		return math.Inf(1)
 	default:
-		return -a
+		return -negated
 	}
 }
 
@@ -37,12 +37,12 @@ func (l Loss) Conjugate(y, u float64) float64 {
 //	square  (y+ρv)/(1+ρ)
 //	hinge   v if yv ≥ 1, v + y/ρ if yv ≤ 1−1/ρ, and y otherwise
 func (l Loss) Prox(y, v, rho float64) float64 {
-	switch m := y * v; {
+	switch margin := y * v; {
 	case l == Square:
 		return (y + rho*v) / (1 + rho)
-	case m >= 1:
+	case margin >= 1:
 		return v
-	case m <= 1-1/rho:
+	case margin <= 1-1/rho:
 		return v + y/rho
 	}
 	return y

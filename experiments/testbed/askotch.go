@@ -20,10 +20,10 @@ import (
 const askotchName = "field.askotch"
 
 const (
-	askotchRank  = 100 // largest rank of the Nyström approximation of a block
-	powerSteps   = 10  // steps of the power method for the step size
-	passesToTest = 20  // after p passes, the residual is computed every p/passesToTest passes; fewer cost less
-	levels       = 5   // counted relative residuals, 10⁻² to 10⁻⁶
+	askotchRank   = 100 // largest rank of the Nyström approximation of a block
+	powerSteps    = 10  // steps of the power method for the step size
+	residualTests = 20  // after p passes the residual is computed every p/residualTests passes; fewer cost less
+	countedLevels = 5   // counted relative residuals, 10⁻² to 10⁻⁶
 )
 
 // askotch is the solver ASkotch (P. Rathore, Z. Frangella, S. Garg, S. Fazliani, M. Dereziński, M. Udell,
@@ -31,15 +31,15 @@ const (
 //
 //	g = (K̂_BB+ρI)⁻¹((K+λI)_B,: z − b_B)/L,  w = z − I_B g,  v ← βv + (1−β)z − γI_B g,  z ← αv + (1−α)w,
 //
-// where K̂_BB is a Nyström approximation of K_BB of rank r = min(100, |B|), ρ is λ plus its r-th eigenvalue, and L is
-// the largest eigenvalue of (K̂_BB+ρI)⁻¹(K_BB+λI), both by ten power steps. With ν = n/|B| and μ = min(λ, 1/ν), which
-// the theory requires to be at most 1/ν, β = 1−√(μ/ν), γ = 1/√(μν) and α = 1/(1+γν).
+// where K̂_BB is a Nyström approximation of K_BB of rank r = min(100, |B|), ρ is λ plus the r-th eigenvalue of K̂_BB,
+// and L is the largest eigenvalue of (K̂_BB+ρI)⁻¹(K_BB+λI), both by ten power steps. With ν = n/|B| and μ = min(λ,
+// 1/ν), which the theory requires to be at most 1/ν, β = 1−√(μ/ν), γ = 1/√(μν) and α = 1/(1+γν).
 type askotch struct {
-	k      *mat.Dense // n×n
-	lambda float64
-	size   int // points of a block
-	random rng.Stream
-	w      []float64 // the solution, set by passes
+	k      *mat.Dense // kernel matrix K, n×n
+	lambda float64    // ridge λ
+	size   int        // number of points of a block
+	random rng.Stream // source of the blocks and the sketches
+	w      []float64  // the solution, set by passes
 }
 
 // flops returns the flops of a pass over K in addition to 2n², if the inverse of a block is applied by its factor F.
@@ -60,7 +60,7 @@ func (a *askotch) passes(ctx context.Context, b []float64, maxPasses int) ([]int
 	a.w = make([]float64, n)
 	w, v, z, residual := a.w, make([]float64, n), make([]float64, n), make([]float64, n)
 	steps := (n + a.size - 1) / a.size
-	for pass := 1; pass <= maxPasses && len(reached) < levels; pass++ {
+	for pass := 1; pass <= maxPasses && len(reached) < countedLevels; pass++ {
 		for step := range steps {
 			g := a.random.Sub("step", uint64(pass), uint64(step))
 			block := g.Sub("block").Perm(n)[:a.size]
@@ -71,18 +71,18 @@ func (a *askotch) passes(ctx context.Context, b []float64, maxPasses int) ([]int
 			copy(w, z)
 			floats.Scale(beta, v)
 			floats.AddScaled(v, 1-beta, z)
-			for q, i := range block {
-				w[i] -= direction[q]
-				v[i] -= gamma * direction[q]
+			for k, i := range block {
+				w[i] -= direction[k]
+				v[i] -= gamma * direction[k]
 			}
 			floats.AddScaledTo(z, w, alpha/(1-alpha), v)
 			floats.Scale(1-alpha, z)
 		}
-		if pass%max(1, pass/passesToTest) != 0 && pass < maxPasses {
+		if pass%max(1, pass/residualTests) != 0 && pass < maxPasses {
 			continue
 		}
 		a.residualTo(residual, nil, b, w)
-		for relative := floats.Norm(residual, 2) / floats.Norm(b, 2); len(reached) < levels &&
+		for relative := floats.Norm(residual, 2) / floats.Norm(b, 2); len(reached) < countedLevels &&
 			relative <= math.Pow10(-2-len(reached)); {
 			reached = append(reached, pass)
 		}
@@ -90,34 +90,34 @@ func (a *askotch) passes(ctx context.Context, b []float64, maxPasses int) ([]int
 	return reached, nil
 }
 
-// residualTo sets dst to the given rows of (K+λI)x−b; no rows stand for all.
+// residualTo sets dst to the given rows of (K+λI)x−b, or to all rows if rows is nil.
 func (a *askotch) residualTo(dst []float64, rows []int, b, x []float64) {
-	for q := range dst {
-		i := q
+	for k := range dst {
+		i := k
 		if rows != nil {
-			i = rows[q]
+			i = rows[k]
 		}
-		dst[q] = floats.Dot(a.k.RawRowView(i), x) + a.lambda*x[i] - b[i]
+		dst[k] = floats.Dot(a.k.RawRowView(i), x) + a.lambda*x[i] - b[i]
 	}
 }
 
 // direction returns (K̂_BB+ρI)⁻¹((K+λI)_B,: z − b_B)/L.
 func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float64, error) {
 	size, r := a.size, min(a.size, askotchRank)
-	omega, f, k := mat.NewDense(size, r, nil), mat.NewDense(size, r, nil), mat.NewDense(size, size, nil)
-	for q, i := range block {
-		row, source := k.RawRowView(q), a.k.RawRowView(i)
-		for p, j := range block {
-			row[p] = source[j]
+	omega, sketch, blockK := mat.NewDense(size, r, nil), mat.NewDense(size, r, nil), mat.NewDense(size, size, nil)
+	for position, i := range block {
+		row, source := blockK.RawRowView(position), a.k.RawRowView(i)
+		for column, j := range block {
+			row[column] = source[j]
 		}
 	}
 	g.Sub("sketch").Normals(omega.RawMatrix().Data, 0)
-	f.Mul(k, omega)
-	if err := nystromFactor(f, omega); err != nil {
+	sketch.Mul(blockK, omega)
+	if err := nystromFactor(sketch, omega); err != nil {
 		return nil, err
 	}
 	var small mat.SymDense
-	small.SymOuterK(1, f.T())
+	small.SymOuterK(1, sketch.T())
 	product := mat.NewVecDense(size, nil)
 	var factor mat.Cholesky
 	rho := a.lambda
@@ -126,7 +126,7 @@ func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float6
 		rho += 1 / mat.Norm(product, 2) // an estimate from above
 	}
 	approximation := mat.NewSymDense(size, nil)
-	approximation.SymOuterK(1, f)
+	approximation.SymOuterK(1, sketch)
 	for i := range size {
 		approximation.SetSym(i, i, approximation.At(i, i)+rho)
 	}
@@ -135,7 +135,7 @@ func (a *askotch) direction(block []int, b, z []float64, g rng.Stream) ([]float6
 	}
 	x, image := powerMethod(size, g.Sub("power"), func(x *mat.VecDense) {
 		_ = factor.SolveVecTo(x, x) // an error only says that the matrix is badly conditioned
-		product.MulVec(k, x)
+		product.MulVec(blockK, x)
 		x.AddScaledVec(product, a.lambda, x)
 	})
 	gradient := mat.NewVecDense(size, nil)
@@ -166,13 +166,13 @@ func (s *setup) runASkotch(ctx context.Context, lab *krrlab.Lab, base Line) ([]L
 		return nil, err
 	}
 	b := mat.Col(nil, 0, compare.CombinedTargets(lab.Targets(), lab.Config().Seed))
-	runs, errs := make([]Line, s.o.Seeds), make([]error, s.o.Seeds)
-	err = accel.ForEach(ctx, s.o.Seeds, func(_, draw int) {
+	runs, errs := make([]Line, s.options.Seeds), make([]error, s.options.Seeds)
+	err = accel.ForEach(ctx, s.options.Seeds, func(_, draw int) {
 		a := askotch{k: k, lambda: base.Lambda, size: base.Rank, random: rng.New(uint64(draw)).Sub("askotch")}
-		l := &runs[draw]
-		*l = base
-		l.Preconditioner, l.Draw, l.ApplyFlops = askotchName, draw, roundMeasured(a.flops())
-		l.Reached, errs[draw] = a.passes(ctx, b, s.o.MaxIter)
+		line := &runs[draw]
+		*line = base
+		line.Preconditioner, line.Draw, line.ApplyFlops = askotchName, draw, roundMeasured(a.flops())
+		line.Reached, errs[draw] = a.passes(ctx, b, s.options.MaxIter)
 	})
 	return runs, cmp.Or(append(errs, err)...)
 }

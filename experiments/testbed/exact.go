@@ -22,19 +22,19 @@ type spectrum struct {
 // denseK returns K, n×n, in float64. Its entries are computed so that its error is at most lambda/10⁶, if possible; the
 // bound on its error in the 2-norm is returned too.
 func (s *setup) denseK(ctx context.Context, lambda float64) (*mat.Dense, float64, error) {
-	a, err := gram.NewExact(s.Kernel, s.data.X, lambda, 1e-6*lambda, nil)
+	exact, err := gram.NewExact(s.Kernel, s.data.X, lambda, 1e-6*lambda, nil)
 	if err != nil {
 		return nil, 0, err
 	}
-	k := mat.NewDense(a.Dim(), a.Dim(), nil)
-	return k, a.Choice().Error, a.DenseTo(ctx, k)
+	k := mat.NewDense(exact.Dim(), exact.Dim(), nil)
+	return k, exact.Choice().Error, exact.DenseTo(ctx, k)
 }
 
 // spectrum computes all eigenvalues of K, with an error that is negligible compared with minLambda if possible. It
 // returns nil if there are more than Options.Exact points.
 func (s *setup) spectrum(ctx context.Context, minLambda float64) (*spectrum, error) {
 	n := s.data.Len()
-	if n > s.o.Exact {
+	if n > s.options.Exact {
 		return nil, nil
 	}
 	k, errorBound, err := s.denseK(ctx, minLambda)
@@ -46,7 +46,7 @@ func (s *setup) spectrum(ctx context.Context, minLambda float64) (*spectrum, err
 	if err != nil {
 		return nil, err
 	}
-	roundingError := float64(n) * 0x1p-52 * max(mu[n-1], -mu[0]) // of the eigenvalue solver
+	roundingError := float64(n) * 0x1p-52 * max(mu[n-1], -mu[0]) // rounding error of the eigenvalue solver
 	return &spectrum{mu, errorBound + roundingError}, nil
 }
 
@@ -56,11 +56,11 @@ func (s *spectrum) exact(lambda float64) *Exact {
 	if s == nil {
 		return nil
 	}
-	e := &Exact{Min: lambda + max(s.mu[0], 0), Max: lambda + s.mu[len(s.mu)-1], Error: s.errorBound}
-	for _, m := range s.mu {
-		m = max(m, 0)
-		e.Degree += m / (m + lambda)
-		e.LogDet += math.Log(m + lambda)
+	result := &Exact{Min: lambda + max(s.mu[0], 0), Max: lambda + s.mu[len(s.mu)-1], Error: s.errorBound}
+	for _, eigenvalue := range s.mu {
+		eigenvalue = max(eigenvalue, 0)
+		result.Degree += eigenvalue / (eigenvalue + lambda)
+		result.LogDet += math.Log(eigenvalue + lambda)
 	}
-	return e
+	return result
 }

@@ -25,9 +25,9 @@ import (
 var externalNames = []string{"field.greedy rank=15 alone", "field.greedy rank=100 alone", "field.blocks alone",
 	"field.afn", "field.sketched"}
 
-// registerField registers the kinds of externalNames. They are no part of the library, and other comparisons do not try
-// them.
-var registerField = sync.OnceValue(func() error {
+// registerExternal registers the kinds of externalNames. They are not part of the library, and other comparisons do not
+// try them.
+var registerExternal = sync.OnceValue(func() error {
 	for _, k := range []stage.Kind{
 		{Name: "field.greedy", Zero: greedy{}, Title: "greedy pivoted Cholesky"},
 		{Name: "field.blocks", Zero: blocks{}, Title: "block Jacobi on clusters"},
@@ -42,8 +42,8 @@ var registerField = sync.OnceValue(func() error {
 })
 
 // greedy is M = FFᵀ+λI, where F is the pivoted Cholesky factor of K whose next pivot has the largest remaining diagonal
-// entry (H. Harbrecht, M. Peters, R. Schneider, Appl. Numer. Math. 62, 2012). GPyTorch has it with rank 15, TensorFlow
-// Probability with rank 100.
+// entry (H. Harbrecht, M. Peters, R. Schneider, Appl. Numer. Math. 62, 2012). GPyTorch uses rank 15, TensorFlow
+// Probability rank 100.
 type greedy struct {
 	Rank    int `flag:"rank" default:"15" check:">=1"`
 	lambdaP float64
@@ -70,26 +70,26 @@ func (p greedy) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, er
 
 // Draw implements stage.FeatureSource. If no diagonal entry is left, the other columns of F are zero.
 func (p greedy) Draw(ctx context.Context, b stage.Bench, s int) (*stage.FeatureMatrix, error) {
-	e := newEntries(b)
-	f, diag := mat.NewDense(e.n, s, nil), make([]float64, e.n)
+	problem := newEntries(b)
+	f, diag := mat.NewDense(problem.n, s, nil), make([]float64, problem.n)
 	for i := range diag {
-		diag[i] = e.k(i, i)
+		diag[i] = problem.k(i, i)
 	}
 	smallest := 1e-14 * slices.Max(diag) // smaller diagonal entries are rounding errors
-	for r := range s {
+	for rank := range s {
 		pivot := floats.MaxIdx(diag)
 		root := math.Sqrt(diag[pivot])
 		if diag[pivot] <= smallest {
 			break
 		}
-		column := make([]float64, e.n)
-		if err := accel.ForEach(ctx, e.n, func(_, i int) {
-			column[i] = (e.k(i, pivot) - floats.Dot(f.RawRowView(i)[:r], f.RawRowView(pivot)[:r])) / root
+		column := make([]float64, problem.n)
+		if err := accel.ForEach(ctx, problem.n, func(_, i int) {
+			column[i] = (problem.k(i, pivot) - floats.Dot(f.RawRowView(i)[:rank], f.RawRowView(pivot)[:rank])) / root
 			diag[i] -= column[i] * column[i]
 		}); err != nil {
 			return nil, err
 		}
-		f.SetCol(r, column)
+		f.SetCol(rank, column)
 	}
 	return &stage.FeatureMatrix{Z: toFloat32(f)}, nil
 }
@@ -114,17 +114,17 @@ func (p blocks) String() string { return fmt.Sprintf("block Jacobi, blocks of %d
 // Make implements stage.Preconditioner. It returns a factorized inverse without landmarks: if row i of G has the
 // earlier points of a leaf, GᵀG is the inverse of the block.
 func (p blocks) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	t, err := tree.New(ctx, b.Problem().X, p.Size)
+	clusters, err := tree.New(ctx, b.Problem().X, p.Size)
 	if err != nil {
 		return nil, err
 	}
-	leafStart := make([]int, len(t.Order)) // first place of the leaf of each place
-	for leaf := range t.LeafCount() {
-		for i := t.Start[leaf]; i < t.Start[leaf+1]; i++ {
-			leafStart[i] = t.Start[leaf]
+	leafStart := make([]int, len(clusters.Order)) // for each position in the tree order, the first position of its leaf
+	for leaf := range clusters.LeafCount() {
+		for i := clusters.Start[leaf]; i < clusters.Start[leaf+1]; i++ {
+			leafStart[i] = clusters.Start[leaf]
 		}
 	}
-	return newFactorized(ctx, newEntries(b), t.Order, 0, func(i int) (columns []int) {
+	return newFactorized(ctx, newEntries(b), clusters.Order, 0, func(i int) (columns []int) {
 		for j := leafStart[i]; j < i; j++ {
 			columns = append(columns, j)
 		}
@@ -156,8 +156,8 @@ func (p factorized) Make(ctx context.Context, b stage.Bench) (pcg.Preconditioner
 	return newFactorized(ctx, e, order, s, func(i int) []int { return e.neighbors(order[s:], i, p.Neighbors) })
 }
 
-// newFactorized returns M for an order of the points, of which the first s are landmarks. neighbors returns the places,
-// among the other points, of the off-diagonal columns of row i of G.
+// newFactorized returns M for an order of the points, of which the first s are landmarks. neighbors returns the
+// positions, among the other points, of the off-diagonal columns of row i of G.
 func newFactorized(ctx context.Context, e *entries, order []int, s int, neighbors func(i int) []int) (*inverse, error) {
 	m := &inverse{order: order, s: s, rows: make([]sparseRow, e.n-s), b: make([][]float64, e.n-s)}
 	landmarks, remaining := order[:s], order[s:]
@@ -181,9 +181,10 @@ func newFactorized(ctx context.Context, e *entries, order []int, s int, neighbor
 		columns := append(neighbors(i), i)
 		size := len(columns)
 		schur, row := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil) // row starts as the last unit vector
-		for p, u := range columns {
-			for q, v := range columns[:p+1] {
-				schur.SetSym(p, q, e.shifted(remaining[u], remaining[v])-floats.Dot(m.b[u], m.b[v]))
+		for a, rowIndex := range columns {
+			for column, columnIndex := range columns[:a+1] {
+				shifted := e.shifted(remaining[rowIndex], remaining[columnIndex])
+				schur.SetSym(a, column, shifted-floats.Dot(m.b[rowIndex], m.b[columnIndex]))
 			}
 		}
 		var factor mat.Cholesky
@@ -203,17 +204,17 @@ func newFactorized(ctx context.Context, e *entries, order []int, s int, neighbor
 
 // inverse is M⁻¹ of factorized, and of blocks, which has no landmarks.
 type inverse struct {
-	order []int // landmarks, then the other points
-	s     int   // number of landmarks
-	l     mat.TriDense
-	b     [][]float64 // rows of B
-	rows  []sparseRow // rows of G
+	order []int        // landmarks, then the other points
+	s     int          // number of landmarks
+	l     mat.TriDense // Cholesky factor L of K₁₁+λI
+	b     [][]float64  // rows of B
+	rows  []sparseRow  // rows of G
 }
 
 // sparseRow is a row of G.
 type sparseRow struct {
-	columns []int
-	values  []float64
+	columns []int     // positions of the nonzeros among the points that are not landmarks
+	values  []float64 // values of the nonzeros
 }
 
 // Dim implements pcg.Preconditioner.
@@ -224,9 +225,9 @@ func (m *inverse) Flops() (build, apply float64) {
 	n, s := float64(len(m.order)), float64(m.s)
 	build, apply = s*s*s/3+n*s*s, 4*n*s+2*s*s
 	for _, row := range m.rows {
-		w := float64(len(row.columns))
-		build += w*w*s + w*w*w/3
-		apply += 4 * w
+		width := float64(len(row.columns))
+		build += width*width*s + width*width*width/3
+		apply += 4 * width
 	}
 	return build, apply
 }
@@ -242,10 +243,10 @@ func (m *inverse) Bytes() (bytes int64) {
 // SolveTo implements pcg.Preconditioner.
 func (m *inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	_, t := r.Dims()
-	return accel.ForEach(ctx, t, func(_, c int) {
-		x, g := make([]float64, len(m.order)), make([]float64, len(m.rows))
+	return accel.ForEach(ctx, t, func(_, column int) {
+		x, product := make([]float64, len(m.order)), make([]float64, len(m.rows))
 		for i, row := range m.order {
-			x[i] = r.At(row, c)
+			x[i] = r.At(row, column)
 		}
 		top, bottom := x[:m.s], x[m.s:]
 		solve := func(trans blas.Transpose) {
@@ -258,14 +259,14 @@ func (m *inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 			bottom[i] -= floats.Dot(row, top)
 		}
 		for i, row := range m.rows {
-			for q, j := range row.columns {
-				g[i] += row.values[q] * bottom[j]
+			for k, j := range row.columns {
+				product[i] += row.values[k] * bottom[j]
 			}
 		}
 		clear(bottom)
 		for i, row := range m.rows {
-			for q, j := range row.columns {
-				bottom[j] += row.values[q] * g[i]
+			for k, j := range row.columns {
+				bottom[j] += row.values[k] * product[i]
 			}
 		}
 		for i, row := range m.b {
@@ -273,17 +274,17 @@ func (m *inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 		}
 		solve(blas.Trans)
 		for i, row := range m.order {
-			dst.Set(row, c, x[i])
+			dst.Set(row, column, x[i])
 		}
 	})
 }
 
 // entries computes entries of K and distances of points.
 type entries struct {
-	kernel kernel.Kernel
-	n      int
-	lambda float64
-	x      *mat.Dense // n×d, the points
+	kernel kernel.Kernel // the kernel k
+	n      int           // number of points
+	lambda float64       // ridge λ
+	x      *mat.Dense    // n×d, the points
 }
 
 // newEntries copies the points of a problem to float64.
@@ -341,14 +342,14 @@ func (e *entries) farthestFirst(s int) (order []int) {
 	return order
 }
 
-// neighbors returns the places before i of at most count points that are nearest to remaining[i], ascending.
+// neighbors returns the positions before i of at most count points that are nearest to remaining[i], ascending.
 func (e *entries) neighbors(remaining []int, i, count int) []int {
-	distances, places := make([]float64, i), make([]int, i)
+	distances, positions := make([]float64, i), make([]int, i)
 	for j := range i {
 		distances[j] = floats.Distance(e.x.RawRowView(remaining[i]), e.x.RawRowView(remaining[j]), 2)
 	}
-	floats.ArgsortStable(distances, places)
-	places = places[:min(count, i)]
-	slices.Sort(places)
-	return places
+	floats.ArgsortStable(distances, positions)
+	positions = positions[:min(count, i)]
+	slices.Sort(positions)
+	return positions
 }

@@ -18,14 +18,14 @@ const version = 1
 
 // Line is the result of one run. Unknown numbers are zero, and omitted in JSON where the tag says so.
 type Line struct {
-	Schema  int     `json:"schema"`
-	Problem string  `json:"problem"`
-	Source  string  `json:"source"` // origin of the points
-	N       int     `json:"n"`
-	D       int     `json:"d"`
-	T       int     `json:"t"`
-	Kernel  string  `json:"kernel"`
-	Lambda  float64 `json:"lambda"`
+	Schema  int     `json:"schema"`  // version of the format
+	Problem string  `json:"problem"` // name of the problem
+	Source  string  `json:"source"`  // origin of the points
+	N       int     `json:"n"`       // number of points
+	D       int     `json:"d"`       // dimension of the points
+	T       int     `json:"t"`       // number of right-hand sides
+	Kernel  string  `json:"kernel"`  // text of the kernel
+	Lambda  float64 `json:"lambda"`  // ridge λ
 	Machine string  `json:"machine"` // machine on which the seconds were measured
 
 	Preconditioner string     `json:"preconditioner"`                    // kind and options, without the rank
@@ -58,8 +58,8 @@ type Exact struct {
 
 // File is a file of lines.
 type File struct {
-	Name  string
-	Lines []Line
+	Name  string   // path of the file
+	Lines []Line   // runs, in the order of the file
 	Notes []string // messages about lines that were ignored when files were read
 }
 
@@ -101,7 +101,7 @@ func (f *File) Add(name string) error {
 		if lineNumber++; len(bytes.TrimSpace(lineText)) == 0 {
 			continue
 		}
-		l, err := parseLine(bytes.TrimPrefix(lineText, []byte("\ufeff"))) // a byte order mark
+		line, err := parseLine(bytes.TrimPrefix(lineText, []byte("\ufeff"))) // a byte order mark
 		if errors.Is(err, io.ErrUnexpectedEOF) && lineNumber > 1 && !bytes.HasSuffix(lineText, []byte("\n")) {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: the last line is cut short, and is left out", name,
 				lineNumber))
@@ -109,11 +109,11 @@ func (f *File) Add(name string) error {
 		}
 		var existing *Line
 		if err == nil {
-			existing = lines[l.key()]
+			existing = lines[line.key()]
 		}
-		if existing != nil && !reflect.DeepEqual(l, existing) {
+		if existing != nil && !reflect.DeepEqual(line, existing) {
 			err = fmt.Errorf("another line has this run (%s, λ = %g, %s, rank %d, draw %d) with other numbers: remove "+
-				"one of the two", l.Problem, l.Lambda, l.Preconditioner, l.Rank, l.Draw)
+				"one of the two", line.Problem, line.Lambda, line.Preconditioner, line.Rank, line.Draw)
 		}
 		switch {
 		case err != nil:
@@ -121,8 +121,8 @@ func (f *File) Add(name string) error {
 		case existing != nil:
 			duplicates++
 		default:
-			lines[l.key()] = l
-			f.Lines = append(f.Lines, *l)
+			lines[line.key()] = line
+			f.Lines = append(f.Lines, *line)
 		}
 	}
 	if duplicates > 0 {
@@ -134,15 +134,15 @@ func (f *File) Add(name string) error {
 
 // Save writes the file atomically.
 func (f *File) Save() error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
 	for i := range f.Lines {
-		if err := e.Encode(&f.Lines[i]); err != nil {
+		if err := encoder.Encode(&f.Lines[i]); err != nil {
 			return err
 		}
 	}
-	return atomicfile.WriteFile(f.Name, b.Bytes())
+	return atomicfile.WriteFile(f.Name, buffer.Bytes())
 }
 
 // runsOf returns the number of random draws of a preconditioner in the file that have the problem, the n, the λ and the
@@ -151,9 +151,10 @@ func (f *File) Save() error {
 func (f *File) runsOf(preconditioner string, base *Line) (draws, maxIter int) {
 	rank := rankOf(preconditioner, base.Rank)
 	for i := range f.Lines {
-		if l := &f.Lines[i]; l.Rank == rank && l.Preconditioner == preconditioner && l.Problem == base.Problem &&
-			l.N == base.N && l.Lambda == base.Lambda {
-			draws, maxIter = max(draws, l.Draw+1), l.MaxIter
+		if line := &f.Lines[i]; line.Rank == rank && line.Preconditioner == preconditioner &&
+			line.Problem == base.Problem &&
+			line.N == base.N && line.Lambda == base.Lambda {
+			draws, maxIter = max(draws, line.Draw+1), line.MaxIter
 		}
 	}
 	return draws, maxIter

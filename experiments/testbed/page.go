@@ -16,11 +16,11 @@ var pageHTML []byte
 // WritePage writes an HTML page with performance profiles, filters and a table of all runs. The page is one file that
 // needs no network.
 func (f *File) WritePage(name string) error {
-	js, err := f.pageData()
+	data, err := f.pageData()
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(name, bytes.Replace(pageHTML, []byte("/*lines*/[]"), js, 1))
+	return atomicfile.WriteFile(name, bytes.Replace(pageHTML, []byte("/*lines*/[]"), data, 1))
 }
 
 // unshownFields are the JSON names of the fields of a Line that the page does not use.
@@ -28,7 +28,7 @@ var unshownFields = []string{"schema", "d", "t", "draw", "log_det"}
 
 // pageData returns the lines as the page contains them: a JSON array of objects, in the order of the lines. An object
 // has only the fields that the page uses and whose values differ from those of the line before, which makes the page
-// five times smaller. A field that only the line before has is null.
+// five times smaller. A field that the line before has and this line lacks is null.
 func (f *File) pageData() ([]byte, error) {
 	changes := make([]map[string]any, len(f.Lines))
 	previous := map[string]any{}

@@ -21,29 +21,30 @@ func parseLine(text []byte) (*Line, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		return nil, errors.New("the file is a JSON array: " + want + "; jq -c '.[]' FILE writes an array so")
 	}
-	l, d := &Line{}, json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	switch err := d.Decode(l); {
+	line, decoder := &Line{}, json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	switch err := decoder.Decode(line); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("the object does not end on the line (%w): %s", err, want)
 	case err != nil:
 		return nil, explainJSONError(err, want)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("the line goes on after its object: " + want)
 	}
-	return l, l.check()
+	return line, line.check()
 }
 
 // explainJSONError returns an error of encoding/json in words that do not require knowledge of the type Line.
 func explainJSONError(err error, want string) error {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if e.Field == "" {
-			return fmt.Errorf("the line is a JSON %s: %s", e.Value, want)
+	if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if typeError.Field == "" {
+			return fmt.Errorf("the line is a JSON %s: %s", typeError.Value, want)
 		}
 		kind := map[reflect.Kind]string{reflect.String: "a text", reflect.Float64: "a number", reflect.Slice: "a list",
-			reflect.Array: "a list", reflect.Struct: "an object"}[e.Type.Kind()]
-		return fmt.Errorf("the field %q is a JSON %s: want %s", e.Field, e.Value, cmp.Or(kind, "a whole number"))
+			reflect.Array: "a list", reflect.Struct: "an object"}[typeError.Type.Kind()]
+		return fmt.Errorf("the field %q is a JSON %s: want %s", typeError.Field, typeError.Value,
+			cmp.Or(kind, "a whole number"))
 	}
 	name, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
 	if !isUnknown {
@@ -82,20 +83,20 @@ func (l *Line) check() error {
 	case l.Exact != nil && l.Exact.Min > l.Exact.Max:
 		return fmt.Errorf("lambda_min is %g, and lambda_max %g", l.Exact.Min, l.Exact.Max)
 	}
-	v := reflect.ValueOf(l).Elem()
-	for i, name := range jsonNames(v.Type()) {
-		x := math.NaN() // the value of a field that may be negative or is no number
-		switch f := v.Field(i); {
+	fields := reflect.ValueOf(l).Elem()
+	for i, name := range jsonNames(fields.Type()) {
+		number := math.NaN() // the value of a field that may be negative or is no number
+		switch field := fields.Field(i); {
 		case name == "log_det":
-		case f.CanInt():
-			x = float64(f.Int())
-		case f.CanFloat():
-			x = f.Float()
+		case field.CanInt():
+			number = float64(field.Int())
+		case field.CanFloat():
+			number = field.Float()
 		case name == "kappa":
-			x = min(l.Kappa[0], l.Kappa[1])
+			number = min(l.Kappa[0], l.Kappa[1])
 		}
-		if x < 0 {
-			return fmt.Errorf("%s is %g: want a number from 0 on", name, x)
+		if number < 0 {
+			return fmt.Errorf("%s is %g: want a number from 0 on", name, number)
 		}
 	}
 	return nil

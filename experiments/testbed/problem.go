@@ -17,9 +17,9 @@ import (
 
 // Problem is a problem of the testbed: points with targets, a kernel and a ridge.
 type Problem struct {
-	Name   string
-	Kernel kernel.Kernel
-	Lambda float64
+	Name   string        // name on the command line and in files
+	Kernel kernel.Kernel // the kernel
+	Lambda float64       // ridge λ, or λ/n if LambdaPerPoint is set
 	// LambdaPerPoint reports whether λ is Lambda multiplied by the number of points. The problem is then run with this
 	// λ only.
 	LambdaPerPoint bool
@@ -117,12 +117,12 @@ func setPoint(problem string, x []float64, i, n int, g *rand.Rand) float64 {
 		}
 		return math.Sin(40 * u)
 	case "clusters":
-		c := int(math.Exp(g.Float64() * math.Log(101)))
-		centers := rand.New(rand.NewPCG(2, uint64(c)))
+		center := int(math.Exp(g.Float64() * math.Log(101)))
+		centers := rand.New(rand.NewPCG(2, uint64(center)))
 		for j := range x {
 			x[j] = 3*centers.NormFloat64() + 0.1*g.NormFloat64()
 		}
-		return math.Sin(float64(c)) + 0.1*g.NormFloat64()
+		return math.Sin(float64(center)) + 0.1*g.NormFloat64()
 	case "pairs":
 		pairRand := rand.New(rand.NewPCG(3, uint64(i/2)))
 		for j := range x {

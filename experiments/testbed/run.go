@@ -16,8 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// Options of Run. Zero values mean the defaults. The solver ASkotch runs only on problems with at most Exact points. In
-// Go, Exact = -1 means that eigenvalues are never computed; on the command line, 0 means this.
+// Options are the options of Run. Zero values mean the defaults. The solver ASkotch runs only on problems with at most
+// Exact points. In Go, Exact = -1 means that eigenvalues are never computed; on the command line, 0 means this.
 type Options struct {
 	Problems []string `flag:"problems" help:"names of problems, separated by commas (default: all whose data are on this machine)"`
 	N        int      `flag:"n" default:"5000" check:">=100" help:"largest number of points of a problem"`
@@ -32,8 +32,8 @@ type Options struct {
 }
 
 // Preconditioners returns the names of the preconditioners: all variants of all kinds, and those of other programs, in
-// the notation of the stage compare but without a rank, and the solver ASkotch. A name that ends in " alone" has no
-// rank.
+// the notation of the stage compare but without a rank, and the solver ASkotch. The suffix " alone" marks a
+// preconditioner without a rank.
 func Preconditioners() (names []string) {
 	for _, k := range stage.Kinds() {
 		for _, v := range k.Variants {
@@ -75,15 +75,15 @@ func compareEntry(name string, rank int, lambda float64) stage.Entry {
 // setup is a problem with its data and the options of Run.
 type setup struct {
 	*Problem
-	data *datasets.Dataset
-	o    *Options
+	data    *datasets.Dataset // points and targets
+	options *Options          // options of Run, with defaults
 }
 
 // Run makes the runs that the file does not contain yet. It saves the file after each group of runs with the same
 // problem, λ and rank, so that the next Run continues an interrupted one. Each problem is run with its λ and with
 // λ/100, except the problems with LambdaPerPoint, which are run with one λ.
 func Run(ctx context.Context, f *File, o Options) error {
-	if err := cmp.Or(schema.Complete(&o), registerField()); err != nil {
+	if err := cmp.Or(schema.Complete(&o), registerExternal()); err != nil {
 		return err
 	}
 	if o.Notify == nil {
@@ -98,17 +98,17 @@ func Run(ctx context.Context, f *File, o Options) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range problems {
-		data, err := p.Data(ctx, o.N, o.Dirs)
+	for _, problem := range problems {
+		data, err := problem.Data(ctx, o.N, o.Dirs)
 		if missing, ok := errors.AsType[*datasets.MissingFilesError](err); ok && len(o.Problems) == 0 {
-			o.Notify(p.Name + ": left out: " + missing.Error())
+			o.Notify(problem.Name + ": left out: " + missing.Error())
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		s := &setup{&p, data, &o}
-		lambdas := p.lambdas(data.Len())
+		s := &setup{&problem, data, &o}
+		lambdas := problem.lambdas(data.Len())
 		spectrumOnce := sync.OnceValues(func() (*spectrum, error) { return s.spectrum(ctx, slices.Min(lambdas)) })
 		for _, lambda := range lambdas {
 			if err := f.run(ctx, s, lambda, spectrumOnce); err != nil {
@@ -122,20 +122,21 @@ func Run(ctx context.Context, f *File, o Options) error {
 // run makes the runs of a problem with one λ. spectrumOnce computes the eigenvalues of K.
 func (f *File) run(ctx context.Context, s *setup, lambda float64, spectrumOnce func() (*spectrum, error)) error {
 	lab, err := krrlab.New(s.data, krrlab.Config{Kernel: s.Kernel, Lambda: lambda, Solver: krrlab.PCG,
-		Precond: krrlab.None{}, MaxIter: s.o.MaxIter, Seed: 1, Tol: 1e-3})
+		Precond: krrlab.None{}, MaxIter: s.options.MaxIter, Seed: 1, Tol: 1e-3})
 	if err != nil {
 		return err
 	}
 	defer lab.Free()
 	n, d, t := lab.Dims()
 	base := Line{Schema: version, Problem: s.Name, Source: s.Source, N: n, D: d, T: t, Kernel: s.Kernel.String(),
-		Lambda: lambda, Machine: machineName(), MaxIter: s.o.MaxIter}
+		Lambda: lambda, Machine: machineName(), MaxIter: s.options.MaxIter}
 	names := slices.DeleteFunc(Preconditioners(), func(name string) bool {
-		return len(s.o.Only) > 0 && !slices.Contains(s.o.Only, name) || name == askotchName && n > s.o.Exact
+		return len(s.options.Only) > 0 && !slices.Contains(s.options.Only, name) || name == askotchName &&
+			n > s.options.Exact
 	})
-	for _, share := range s.o.Shares {
+	for _, share := range s.options.Shares {
 		base.Rank = max(1, n/share)
-		missing, err := f.missing(names, &base, s.o)
+		missing, err := f.missing(names, &base, s.options)
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (f *File) run(ctx context.Context, s *setup, lambda float64, spectrumOnce f
 		// The comparison begins with a run without a preconditioner. It is kept once for each problem and λ, with the
 		// eigenvalues, and not if the user has selected preconditioners.
 		if newLines[0].Preconditioner == "none" {
-			if draws, _ := f.runsOf("none", &base); draws > 0 || len(s.o.Only) > 0 {
+			if draws, _ := f.runsOf("none", &base); draws > 0 || len(s.options.Only) > 0 {
 				newLines = newLines[1:]
 			} else {
 				eigenvalues, err := spectrumOnce()
@@ -165,7 +166,7 @@ func (f *File) run(ctx context.Context, s *setup, lambda float64, spectrumOnce f
 		if err := f.Save(); err != nil {
 			return err
 		}
-		s.o.Notify(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", s.Name, n, lambda, base.Rank,
+		s.options.Notify(fmt.Sprintf("%s, n = %d, λ = %g, rank %d: %.0f s of processors", s.Name, n, lambda, base.Rank,
 			newLines[0].GroupSeconds))
 	}
 	return nil
@@ -179,12 +180,13 @@ func (s *setup) runGroup(ctx context.Context, lab *krrlab.Lab, base Line, names 
 		entries = append(entries, compareEntry(name, base.Rank, base.Lambda))
 	}
 	if entries != nil {
-		r, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: s.o.Seeds, To: 1e-6, Steps: 60,
+		comparison, err := lab.Compare(ctx, krrlab.CompareOptions{With: entries, Seeds: s.options.Seeds, To: 1e-6,
+			Steps:     60,
 			MaxExactN: -1})
 		if err != nil {
 			return nil, err
 		}
-		all = linesOf(base, r, append([]string{"none"}, compared...))
+		all = linesOf(base, comparison, append([]string{"none"}, compared...))
 	}
 	if len(compared) == len(names) {
 		return all, nil
@@ -195,27 +197,27 @@ func (s *setup) runGroup(ctx context.Context, lab *krrlab.Lab, base Line, names 
 
 // linesOf returns the runs of a comparison, completed from base. names are the preconditioners of the runs in order,
 // each with its draws.
-func linesOf(base Line, r *krrlab.Compare, names []string) (all []Line) {
-	for i := range r.Rows {
-		row, l := &r.Rows[i], base
+func linesOf(base Line, comparison *krrlab.Compare, names []string) (all []Line) {
+	for i := range comparison.Rows {
+		row, line := &comparison.Rows[i], base
 		if i > 0 && row.Draw == 0 {
 			names = names[1:]
 		}
-		l.Preconditioner, l.Rank = names[0], rankOf(names[0], base.Rank)
-		l.Draw, l.Reached, l.FailureReason = row.Draw, row.Reached, row.FailureReason
-		l.Bytes, l.KBytes = row.Bytes, r.KBytes
-		l.BuildSeconds, l.ApplySeconds = roundMeasured(row.Build), roundMeasured(row.Solve)
-		l.ProductSeconds = roundMeasured(r.Product)
-		l.BuildFlops, l.ApplyFlops = roundMeasured(row.BuildFlops), roundMeasured(row.ApplyFlops)
+		line.Preconditioner, line.Rank = names[0], rankOf(names[0], base.Rank)
+		line.Draw, line.Reached, line.FailureReason = row.Draw, row.Reached, row.FailureReason
+		line.Bytes, line.KBytes = row.Bytes, comparison.KBytes
+		line.BuildSeconds, line.ApplySeconds = roundMeasured(row.Build), roundMeasured(row.Solve)
+		line.ProductSeconds = roundMeasured(comparison.Product)
+		line.BuildFlops, line.ApplyFlops = roundMeasured(row.BuildFlops), roundMeasured(row.ApplyFlops)
 		for k, end := range []float64{row.Kappa.Lo, row.Kappa.Hi} {
 			if stage.Number(end).Known() {
-				l.Kappa[k] = end
+				line.Kappa[k] = end
 			}
 		}
 		if row.LogDet.Known() {
-			l.LogDet = roundMeasured(float64(row.LogDet))
+			line.LogDet = roundMeasured(float64(row.LogDet))
 		}
-		all = append(all, l)
+		all = append(all, line)
 	}
 	return all
 }

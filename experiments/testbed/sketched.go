@@ -22,7 +22,7 @@ import (
 //
 //	M = U(Σ²+λI)Uᵀ + (σ_s²+λ)(I−UUᵀ).
 type sketched struct {
-	Rank int `flag:"features" check:">=1"`
+	Rank int `flag:"features" check:">=1"` // rank s of the approximation
 }
 
 func (p sketched) String() string { return fmt.Sprintf("sketched Nyström, rank %d", p.Rank) }
@@ -56,8 +56,8 @@ func (p sketched) Draw(ctx context.Context, b stage.Bench, s int) (*stage.Featur
 
 // sketchedInverse adds the flops of the sketch KΩ, s products with K.
 type sketchedInverse struct {
-	*precond.Woodbury
-	rank int
+	*precond.Woodbury     // applies M⁻¹
+	rank              int // rank s
 }
 
 // Flops returns the flops of forming M and of a product of M⁻¹ with a vector.
@@ -73,16 +73,16 @@ func nystromFactor(y, omega *mat.Dense) error {
 	_, s := y.Dims()
 	shift, total := 0x1p-52*mat.Norm(y, 2), 0.
 	for range attempts {
-		var step, w mat.Dense
+		var step, product mat.Dense
 		step.Scale(shift-total, omega)
 		y.Add(y, &step)
 		total = shift
-		w.Mul(omega.T(), y)
+		product.Mul(omega.T(), y)
 		var factor mat.Cholesky
-		if factor.Factorize(mat.NewSymDense(s, w.RawMatrix().Data)) { // the upper triangle
-			var u mat.TriDense
-			factor.UTo(&u)
-			blas64.Trsm(blas.Right, blas.NoTrans, 1, u.RawTriangular(), y.RawMatrix())
+		if factor.Factorize(mat.NewSymDense(s, product.RawMatrix().Data)) { // the upper triangle
+			var factorU mat.TriDense
+			factor.UTo(&factorU)
+			blas64.Trsm(blas.Right, blas.NoTrans, 1, factorU.RawTriangular(), y.RawMatrix())
 			return nil
 		}
 		shift *= 10

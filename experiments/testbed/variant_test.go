@@ -16,7 +16,7 @@ func TestVariantName(t *testing.T) {
 		{"field.blocks", "", "field.blocks alone", "field.blocks"},
 		{"field.afn", "", "field.afn", "field.afn features=7"},
 	} {
-		if err := registerField(); err != nil {
+		if err := registerExternal(); err != nil {
 			t.Fatal(err)
 		}
 		name := variantName(stage.KindNamed(c.kind), c.variant)

@@ -11,17 +11,17 @@ import (
 // attained near r = 0.
 func TestSlopeBound(t *testing.T) {
 	for _, sigma := range []float64{0.5, 1, 3} {
-		for _, kind := range registry.kinds {
-			k, ok := kind.prototypes[0].(Radial)
+		for _, registered := range registry.kinds {
+			k, ok := registered.prototypes[0].(Radial)
 			if !ok || !BuiltIn(k) {
 				continue
 			}
 			k = k.(Scaled).WithScale(sigma).(Radial)
 			steepest := 0.0
 			for i := range 2000 {
-				s := sigma * sigma * 1e-5 * math.Pow(1.008, float64(i)) // r²
-				valueAt := func(s float64) float64 { return k.Eval([]float64{math.Sqrt(s)}, []float64{0}) }
-				steepest = max(steepest, (valueAt(s)-valueAt(1.001*s))/(0.001*s))
+				sq := sigma * sigma * 1e-5 * math.Pow(1.008, float64(i)) // r², from 1e-5·σ² to about 83·σ²
+				valueAt := func(sq float64) float64 { return k.Eval([]float64{math.Sqrt(sq)}, []float64{0}) }
+				steepest = max(steepest, (valueAt(sq)-valueAt(1.001*sq))/(0.001*sq))
 			}
 			if bound := k.Slope(); steepest > bound*(1+1e-6) || steepest < 0.99*bound {
 				t.Errorf("%v: steepest difference quotient %g, Slope %g", k, steepest, bound)
@@ -45,7 +45,7 @@ func TestEntryErrorFormula(t *testing.T) {
 	}{
 		{Gaussian{2}, Differences, origin, 25},
 		{Matern32{2}, Differences, distant, 25},
-		{Gaussian{2}, Float64, origin, 4*21*100/8. + 16},    // s = 1/(2σ²)
+		{Gaussian{2}, Float64, origin, 4*21*100/8. + 16},    // |∂k/∂r²| ≤ 1/(2σ²)
 		{Matern32{2}, Float64, moved, 4*21*100*3/8. + 16},   // 3/(2σ²)
 		{Matern52{2}, Float32, sparse, 4*21*100*5/24. + 16}, // 5/(6σ²)
 		{Gaussian{2}, Float64, distant, 0x1p53},             // an error of 1

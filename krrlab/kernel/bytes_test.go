@@ -35,8 +35,9 @@ func TestTilesOfBytePoints(t *testing.T) {
 	for _, d := range []int{1, 3, 784, gemm.MaxBytesK + 9} {
 		const scale = 1.0 / 255
 		nx, nz := 5, 21
-		px, pz := points.NewPanel(closeBytePoints(nx, d, scale)), points.NewPanel32(closeBytePoints(nz, d, scale))
-		summary := kernel.SummaryOf(px)
+		xPanel := points.NewPanel(closeBytePoints(nx, d, scale))
+		zPanel := points.NewPanel32(closeBytePoints(nz, d, scale))
+		summary := kernel.SummaryOf(xPanel)
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7},
 			kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3},
 			kernel.Laplacian{Sigma: 2}, multiquadric{1, 1}} {
@@ -45,12 +46,12 @@ func TestTilesOfBytePoints(t *testing.T) {
 			for _, arithmetic := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
 				var first64 []float64
 				var first32 []float32
-				for _, p := range simd.Paths() {
-					simd.UsePath(p)
+				for _, path := range simd.Paths() {
+					simd.UsePath(path)
 					t64, t32 := make([]float64, nx*(nz+1)), make([]float32, nx*(nz+1))
 					var w kernel.Workspace
-					kernel.Tile64(t64, nz+1, k, px, pz, arithmetic, &w)
-					kernel.Tile32(t32, nz+1, k, px, pz, arithmetic, &w)
+					kernel.Tile64(t64, nz+1, k, xPanel, zPanel, arithmetic, &w)
+					kernel.Tile32(t32, nz+1, k, xPanel, zPanel, arithmetic, &w)
 					if first64 == nil {
 						first64, first32 = t64, t32
 					}
@@ -58,17 +59,17 @@ func TestTilesOfBytePoints(t *testing.T) {
 						if !isLaplacian && (t64[i] != first64[i] || t32[i] != first32[i]) {
 							t.Fatalf("%v, d = %d, %v: entry %d is %v and %v on %v, %v and %v in Go", k, d, arithmetic,
 								i,
-								t64[i], t32[i], p, first64[i], first32[i])
+								t64[i], t32[i], path, first64[i], first32[i])
 						}
 					}
 				}
 				x, z := make([]float64, d), make([]float64, d)
 				for a := range nx {
 					for b := range nz {
-						px.X.RowTo(x, a)
-						pz.X.RowTo(z, b)
-						bx, bz := px.X.(*points.Bytes).Row(a), pz.X.(*points.Bytes).Row(b)
-						want, size := exactValue(k, bx, bz, scale, x, z)
+						xPanel.X.RowTo(x, a)
+						zPanel.X.RowTo(z, b)
+						xBytes, zBytes := xPanel.X.(*points.Bytes).Row(a), zPanel.X.(*points.Bytes).Row(b)
+						want, size := exactValue(k, xBytes, zBytes, scale, x, z)
 						relTol := kernel.EntryError(k, arithmetic, summary)
 						if _, isUserDefined := k.(multiquadric); isUserDefined {
 							relTol = 0x1p-48 // EntryError does not count Profile's own rounding
@@ -92,31 +93,31 @@ func TestTilesOfBytePoints(t *testing.T) {
 	}
 }
 
-// exactValue returns the kernel of two byte points and √(k(x,x)·k(z,z)). bx and bz are the bytes, x and z the same
-// points multiplied by scale. A Radial or Polynomial is evaluated at the exact squared distance or inner product,
+// exactValue returns the kernel of two byte points and √(k(x,x)·k(z,z)). xBytes and zBytes are the bytes, x and z the
+// same points multiplied by scale. A Radial or Polynomial is evaluated at the exact squared distance or inner product,
 // rounded to float64; another kernel is evaluated by Eval of x and z.
-func exactValue(k kernel.Kernel, bx, bz []uint8, scale float64, x, z []float64) (v, size float64) {
+func exactValue(k kernel.Kernel, xBytes, zBytes []uint8, scale float64, x, z []float64) (value, size float64) {
 	var sq, inner, xx, zz int64
-	for j, b := range bx {
-		u, v := int64(b), int64(bz[j])
-		sq += (u - v) * (u - v)
-		inner += u * v
-		xx += u * u
-		zz += v * v
+	for j, b := range xBytes {
+		xj, zj := int64(b), int64(zBytes[j])
+		sq += (xj - zj) * (xj - zj)
+		inner += xj * zj
+		xx += xj * xj
+		zz += zj * zj
 	}
 	scaled := func(n int64) float64 { // scale²·n, rounded once
 		s := new(big.Float).SetPrec(300).SetFloat64(scale)
-		f, _ := s.Mul(s, new(big.Float).SetPrec(300).SetFloat64(scale)).Mul(s, new(big.Float).SetInt64(n)).Float64()
-		return f
+		product, _ := s.Mul(s, s).Mul(s, new(big.Float).SetInt64(n)).Float64()
+		return product
 	}
 	switch k := k.(type) {
 	case kernel.Polynomial:
-		f := func(p int64) float64 { return math.Pow(k.Gamma*scaled(p)+k.Coef0, float64(k.Degree)) }
-		return f(inner), math.Sqrt(f(xx) * f(zz))
+		eval := func(p int64) float64 { return math.Pow(k.Gamma*scaled(p)+k.Coef0, float64(k.Degree)) }
+		return eval(inner), math.Sqrt(eval(xx) * eval(zz))
 	case kernel.Radial:
-		value := []float64{scaled(sq)}
-		k.Profile(value, value)
-		return value[0], 1
+		v := []float64{scaled(sq)}
+		k.Profile(v, v)
+		return v[0], 1
 	}
 	return k.Eval(x, z), 1
 }

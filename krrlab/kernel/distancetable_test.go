@@ -12,8 +12,8 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// fewDistances returns n byte points with coordinates 0, 1 and sometimes 3, times a scale.
-func fewDistances(n, d int, scale float64) *points.Bytes {
+// pointsWithFewDistances returns n random byte points with coordinates 0, 1 and sometimes 3, times a scale.
+func pointsWithFewDistances(n, d int, scale float64) *points.Bytes {
 	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
 	x := points.NewBytes(n, d, scale, nil)
 	for i := range n {
@@ -31,7 +31,8 @@ func TestDistanceTable(t *testing.T) {
 	defer simd.UsePath(simd.CurrentPath())
 	const nx, nz, ld = 7, 19, 23
 	for _, d := range []int{1, 9, 130} {
-		x, z := points.NewPanel(fewDistances(nx, d, 0.25)), points.NewPanel32(fewDistances(nz, d, 0.25))
+		x := points.NewPanel(pointsWithFewDistances(nx, d, 0.25))
+		z := points.NewPanel32(pointsWithFewDistances(nz, d, 0.25))
 		xAndZ := points.Panel{X: x.X, Norms: slices.Concat(x.Norms, z.Norms)}
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06},
 			kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, multiquadric{1, 1}} {
@@ -41,8 +42,8 @@ func TestDistanceTable(t *testing.T) {
 			}
 			for _, shift := range []float64{0, 0.375, 0.9} {
 				shifted := table.WithShift(shift)
-				for _, p := range simd.Paths() {
-					simd.UsePath(p)
+				for _, path := range simd.Paths() {
+					simd.UsePath(path)
 					want, got64, got32 := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
 					var w kernel.Workspace
 					kernel.Tile64(want, ld, k, x, z, kernel.Differences, &w)
@@ -50,14 +51,14 @@ func TestDistanceTable(t *testing.T) {
 					shifted.Tile32(got32, ld, x, z, &w)
 					for i, v := range want {
 						if got64[i] != v {
-							t.Fatalf("%v, d = %d, %v: entry %d is %v, want %v", k, d, p, i, got64[i], v)
+							t.Fatalf("%v, d = %d, %v: entry %d is %v, want %v", k, d, path, i, got64[i], v)
 						}
 						const leastNormal = 0x1p-126 // of float32
 						if v -= shift; i%ld >= nz || math.Abs(v) < leastNormal {
 							v = 0
 						}
 						if got32[i] != float32(v) {
-							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, p, i, got32[i],
+							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, path, i, got32[i],
 								float32(v))
 						}
 					}
@@ -70,7 +71,7 @@ func TestDistanceTable(t *testing.T) {
 // TestNoDistanceTable checks that only a radial kernel has a DistanceTable, and only for byte points whose distances
 // take few values.
 func TestNoDistanceTable(t *testing.T) {
-	x, gauss := fewDistances(5, 40, 1), kernel.Gaussian{Sigma: 1}
+	x, gauss := pointsWithFewDistances(5, 40, 1), kernel.Gaussian{Sigma: 1}
 	dense := points.NewDense(5, 40, nil)
 	points.RowsTo(x, dense.Data, 40)
 	large := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})

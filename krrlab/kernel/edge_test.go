@@ -16,11 +16,12 @@ func TestTileDimensions(t *testing.T) {
 	x, z := points.NewPanel(points.NewDense(2, 3, nil)), points.NewPanel(points.NewDense(2, 4, nil))
 	for _, k := range append(slices.Clone(kernels), minKernel{}) {
 		for _, arithmetic := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
-			for name, f := range map[string]func(w *kernel.Workspace){
+			for name, formTile := range map[string]func(w *kernel.Workspace){
 				"Tile64": func(w *kernel.Workspace) { kernel.Tile64(make([]float64, 4), 2, k, x, z, arithmetic, w) },
 				"Tile32": func(w *kernel.Workspace) { kernel.Tile32(make([]float32, 4), 2, k, x, z, arithmetic, w) },
 			} {
-				testkit.Panics(t, map[string]func(){fmt.Sprint(name, k, arithmetic): func() { f(&kernel.Workspace{}) }})
+				title := fmt.Sprint(name, k, arithmetic)
+				testkit.Panics(t, map[string]func(){title: func() { formTile(&kernel.Workspace{}) }})
 			}
 		}
 	}
@@ -40,7 +41,7 @@ func TestWideUserKernel(t *testing.T) {
 	if want := evalAll(minKernel{}, x, x); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if bytes > 9*3*d {
+	if bytes > 9*3*d { // 8 bytes per coordinate, and some slack
 		t.Errorf("scratch of %d bytes, want that of three points, %d", bytes, 8*3*d)
 	}
 }

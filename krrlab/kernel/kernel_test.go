@@ -74,12 +74,12 @@ func TestSpecRoundTrip(t *testing.T) {
 		kernel.Matern52{Sigma: 1e5},
 		kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 2, Degree: 1},
 	} {
-		s := testkit.Must(kernel.ToSpec(k))
-		b, _ := json.Marshal(s)
+		spec := testkit.Must(kernel.ToSpec(k))
+		encoded, _ := json.Marshal(spec)
 		var decoded kernel.Spec
-		testkit.OK(t, json.Unmarshal(b, &decoded))
+		testkit.OK(t, json.Unmarshal(encoded, &decoded))
 		if got, err := kernel.FromSpec(decoded); err != nil || got != k {
-			t.Errorf("FromSpec(%s) = %v, %v, want %v", b, got, err, k)
+			t.Errorf("FromSpec(%s) = %v, %v, want %v", encoded, got, err, k)
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(kernel.Func{Name: "mine"})), "mine is a Go function")

@@ -10,23 +10,23 @@ import (
 // TestPlacementShift checks that NewPlacement shifts points by their mean if they are close together and far from zero,
 // and only for shift-invariant kernels.
 func TestPlacementShift(t *testing.T) {
-	g := kernel.Gaussian{Sigma: 1}
+	gaussian := kernel.Gaussian{Sigma: 1}
 	for _, c := range []struct {
 		k    kernel.Kernel
 		x    []float64
-		want bool
+		want bool // whether the points are shifted
 	}{
-		{g, []float64{0, 0}, false},
-		{g, []float64{5}, true},
-		{g, []float64{10, 11, 12}, true},
-		{g, []float64{1, 2, 3}, false},
-		{g, []float64{-10, 10, -10, 10}, false},
-		{g, []float64{10, 11, 10, 0}, false}, // one outlier
-		{g, []float64{10, 10, 10, 10, 7.5, 10}, true},
-		{g, []float64{10, 10, 10, 10, 6, 10}, false}, // the mean is 9.33
+		{gaussian, []float64{0, 0}, false},
+		{gaussian, []float64{5}, true},
+		{gaussian, []float64{10, 11, 12}, true},
+		{gaussian, []float64{1, 2, 3}, false},
+		{gaussian, []float64{-10, 10, -10, 10}, false},
+		{gaussian, []float64{10, 11, 10, 0}, false}, // one outlier
+		{gaussian, []float64{10, 10, 10, 10, 7.5, 10}, true},
+		{gaussian, []float64{10, 10, 10, 10, 6, 10}, false}, // the mean is 9.33
 		{kernel.Laplacian{Sigma: 1}, []float64{10, 11, 12}, true},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, []float64{10, 11, 12}, false},
-		{kernel.Func{F: g.Eval}, []float64{10, 11, 12}, false},
+		{kernel.Func{F: gaussian.Eval}, []float64{10, 11, 12}, false},
 	} {
 		x := points.NewDense(len(c.x), 1, c.x)
 		shift := kernel.NewPlacement(c.k, x).Shift

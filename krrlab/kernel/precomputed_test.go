@@ -40,8 +40,8 @@ func TestPrecomputed(t *testing.T) {
 		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
 	}
 	rows, cols := []int{3, 0, 8, 5}, []int{1, 8, 5, 0, 2}
-	for name, m := range map[string]points.Points{"float64": k, "float32": k32, "sparse": sparse} {
-		p, err := kernel.NewPrecomputed(m)
+	for name, matrix := range map[string]points.Points{"float64": k, "float32": k32, "sparse": sparse} {
+		p, err := kernel.NewPrecomputed(matrix)
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -129,13 +129,13 @@ func TestEntryErrorOfShiftedPoints(t *testing.T) {
 	}
 	for _, k := range []kernel.Kernel{kernel.Laplacian{Sigma: 1e-10}, kernel.Gaussian{Sigma: 1e-10},
 		kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
-		place := kernel.NewPlacement(k, x)
-		if place.Shift == nil {
+		placement := kernel.NewPlacement(k, x)
+		if placement.Shift == nil {
 			t.Fatal("the points are not shifted")
 		}
-		p, bound := place.Panel, kernel.EntryError(k, kernel.Float64, place.Summary)
+		panel, bound := placement.Panel, kernel.EntryError(k, kernel.Float64, placement.Summary)
 		tile := make([]float64, n*n)
-		kernel.Tile64(tile, n, k, p, p, kernel.Float64, &kernel.Workspace{})
+		kernel.Tile64(tile, n, k, panel, panel, kernel.Float64, &kernel.Workspace{})
 		for i := range n {
 			for j := range n {
 				// The last term is the rounding of Eval.
@@ -144,7 +144,7 @@ func TestEntryErrorOfShiftedPoints(t *testing.T) {
 				}
 			}
 		}
-		if chosen, arithmetic := place.WithAccuracy(1e-12); bound > 1e-12 &&
+		if chosen, arithmetic := placement.WithAccuracy(1e-12); bound > 1e-12 &&
 			(arithmetic != kernel.Differences || chosen.Shift != nil || chosen.Panel.X != points.Points(x)) {
 			t.Errorf("%v: %v of points shifted by %v, want Differences without a shift", k, arithmetic, chosen.Shift)
 		}

@@ -38,12 +38,12 @@ func TestRadialEntryError(t *testing.T) {
 		testkit.Equal(t, kernel.EntryError(k, kernel.Differences, kernel.PointSummary{Dim: d, MaxSq: 1}), 0, k)
 	}
 	testkit.Equal(t, kernel.EntryError(rootExponential{}, kernel.Float64, kernel.PointSummary{Dim: d, MaxSq: 1}), 2)
-	a, e := kernel.ChooseArithmetic(rootExponential{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3)
-	if a != kernel.Differences || e != 0 {
-		t.Errorf("infinite slope: %v with the bound %g, want Differences with 0", a, e)
+	arithmetic, bound := kernel.ChooseArithmetic(rootExponential{}, kernel.PointSummary{Dim: d, MaxSq: 1}, 1e-3)
+	if arithmetic != kernel.Differences || bound != 0 {
+		t.Errorf("infinite slope: %v with the bound %g, want Differences with 0", arithmetic, bound)
 	}
-	if e := kernel.EntryError(rootExponential{}, kernel.Float64, kernel.PointSummary{Dim: d}); !(e < 1e-14) {
-		t.Errorf("points at zero: EntryError %g", e)
+	if bound := kernel.EntryError(rootExponential{}, kernel.Float64, kernel.PointSummary{Dim: d}); !(bound < 1e-14) {
+		t.Errorf("points at zero: EntryError %g", bound)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestCheck(t *testing.T) {
 	x := pointsInFormats(9, 200, 1, 1)[0]
 	for _, c := range []struct {
 		k    kernel.Kernel
-		want string
+		want string // part of the error; "" for none
 	}{
 		{base, ""}, {rootExponential{}, ""}, {minKernel{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""},
 		{multiquadric{7, 1e-3}, ""},
@@ -162,9 +162,9 @@ type unexportedField struct {
 	c int
 }
 
-func (h *multiquadric32) Validate() error {
-	if h.Sigma > 10 {
-		return fmt.Errorf("multiquadric32 has σ = %g, want at most 10", h.Sigma)
+func (k *multiquadric32) Validate() error {
+	if k.Sigma > 10 {
+		return fmt.Errorf("multiquadric32 has σ = %g, want at most 10", k.Sigma)
 	}
 	return nil
 }
@@ -176,18 +176,18 @@ func TestRegister(t *testing.T) {
 	testkit.OK(t, kernel.Register("test.multiquadric", multiquadric{1, 2})) // once more
 	testkit.OK(t, kernel.Register("test.multiquadric32", &multiquadric32{}))
 	for _, k := range []kernel.Kernel{multiquadric{0.1, 1.0 / 3}, &multiquadric32{multiquadric{2, 3}}} {
-		s := testkit.Must(kernel.ToSpec(k))
-		b, err := json.MarshalIndent(s, "", "  ")
+		spec := testkit.Must(kernel.ToSpec(k))
+		encoded, err := json.MarshalIndent(spec, "", "  ")
 		var decoded kernel.Spec
-		if err != nil || json.Unmarshal(b, &decoded) != nil || decoded != s {
-			t.Errorf("%s: %+v, %v, want %+v", b, decoded, err, s)
+		if err != nil || json.Unmarshal(encoded, &decoded) != nil || decoded != spec {
+			t.Errorf("%s: %+v, %v, want %+v", encoded, decoded, err, spec)
 		}
 		if got, err := kernel.FromSpec(decoded); err != nil || got.String() != k.String() ||
 			got.Eval([]float64{1}, []float64{3}) != k.Eval([]float64{1}, []float64{3}) {
-			t.Errorf("%s: %v, %v", b, got, err)
+			t.Errorf("%s: %v, %v", encoded, got, err)
 		}
 	}
-	for want, s := range map[string]kernel.Spec{
+	for want, spec := range map[string]kernel.Spec{
 		`unknown kernel "other"`:            {Name: "other", Params: "{}"},
 		"unknown field":                     {Name: "test.multiquadric", Params: `{"C":1,"Sigma":1,"Run":"x"}`},
 		"more than one":                     {Name: "test.multiquadric", Params: `{"C":1} {"C":2}`},
@@ -202,9 +202,9 @@ func TestRegister(t *testing.T) {
 		"no such parameter: {Name:gaussian Sigma:1 Gamma:0 Coef0:0 Degree:2": {Name: "gaussian", Sigma: 1, Degree: 2},
 		"polynomial has no such parameter":                                   {Name: "polynomial", Gamma: 1, Degree: 2, Sigma: 1},
 	} {
-		if k, err := kernel.FromSpec(s); err == nil || !strings.Contains(err.Error(), want) ||
+		if k, err := kernel.FromSpec(spec); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%+v: %v, %v, want %q", s, k, err, want)
+			t.Errorf("%+v: %v, %v, want %q", spec, k, err, want)
 		}
 	}
 	testkit.Fails(t, testkit.ErrOf(kernel.ToSpec(minKernel{})), "kernel.Register(name, kernel_test.minKernel{…})")
@@ -267,13 +267,13 @@ func TestDerivative(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for _, a := range []float64{0.3, 1, 4} {
+		for _, argument := range []float64{0.3, 1, 4} {
 			const h = 1e-5
-			g := []float64{a - h, a, a + h}
+			g := []float64{argument - h, argument, argument + h}
 			d.(interface{ Profile(dst, s []float64) }).Profile(g, g)
 			want := (g[2] - g[0]) / (2 * h)
-			if got := d.Derivative(a, g[1]); math.Abs(got-want) > 1e-8*(1+math.Abs(want)) {
-				t.Errorf("%v at %g: %g, by differences %g", d, a, got, want)
+			if got := d.Derivative(argument, g[1]); math.Abs(got-want) > 1e-8*(1+math.Abs(want)) {
+				t.Errorf("%v at %g: %g, by differences %g", d, argument, got, want)
 			}
 		}
 	}

@@ -96,14 +96,14 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// ratio is the rational quadratic kernel, with a parameter that is not a length scale.
-type ratio struct{ Sigma, Alpha float64 }
+// rationalQuadratic is the rational quadratic kernel, with a parameter that is not a length scale.
+type rationalQuadratic struct{ Sigma, Alpha float64 }
 
-func (ratio) Title() string { return "rational quadratic" }
+func (rationalQuadratic) Title() string { return "rational quadratic" }
 
-func (k ratio) String() string { return fmt.Sprintf("ratio(%v, %v)", k.Sigma, k.Alpha) }
+func (k rationalQuadratic) String() string { return fmt.Sprintf("ratio(%v, %v)", k.Sigma, k.Alpha) }
 
-func (k ratio) Eval(x, z []float64) float64 {
+func (k rationalQuadratic) Eval(x, z []float64) float64 {
 	var sq float64
 	for j, v := range x {
 		sq += (v - z[j]) * (v - z[j])
@@ -111,13 +111,15 @@ func (k ratio) Eval(x, z []float64) float64 {
 	return math.Pow(1+sq/(2*k.Alpha*k.Sigma*k.Sigma), -k.Alpha)
 }
 
-func (k ratio) Scale() float64                        { return k.Sigma }
-func (k ratio) WithScale(sigma float64) kernel.Kernel { return ratio{sigma, k.Alpha} }
+func (k rationalQuadratic) Scale() float64 { return k.Sigma }
+func (k rationalQuadratic) WithScale(sigma float64) kernel.Kernel {
+	return rationalQuadratic{sigma, k.Alpha}
+}
 
 // TestParameters checks the texts of a kernel whose parameters are not fields of a Spec.
 func TestParameters(t *testing.T) {
-	testkit.OK(t, kernel.Register("test.ratio", ratio{1, 1}))
-	spec := testkit.Must(kernel.ToSpec(ratio{1. / 3, 2. / 3}))
+	testkit.OK(t, kernel.Register("test.ratio", rationalQuadratic{1, 1}))
+	spec := testkit.Must(kernel.ToSpec(rationalQuadratic{1. / 3, 2. / 3}))
 	testkit.Equal(t, spec.Short(), "ratio(0.3333, 0.6667)")
 	testkit.Equal(t, spec.Prose(), "rational quadratic kernel, σ = 0.3333, alpha = 0.6667")
 	testkit.Equal(t, spec.Text(), "test.ratio sigma=0.3333333333333333 alpha=0.6666666666666666")

@@ -16,11 +16,11 @@ import (
 type minKernel struct{}
 
 func (minKernel) Eval(x, z []float64) float64 {
-	s := 1.0
+	sum := 1.0
 	for j, v := range x {
-		s += min(math.Abs(v), math.Abs(z[j]))
+		sum += min(math.Abs(v), math.Abs(z[j]))
 	}
-	return s
+	return sum
 }
 func (minKernel) String() string { return "min" }
 
@@ -82,14 +82,14 @@ var kernels = append(builtInKernels(3), kernel.Polynomial{Gamma: 0.2, Coef0: 0.5
 // pointsInFormats returns n points of dimension d as dense float64, dense float32 and sparse points. A coordinate is
 // normal with probability density, and otherwise 0.
 func pointsInFormats(seed uint64, n, d int, density float64) []points.Points {
-	rnd := rand.New(rand.NewPCG(seed, 2))
-	a := points.NewDense(n, d, nil)
-	for p := range a.Data {
-		if rnd.Float64() < density {
-			a.Data[p] = rnd.NormFloat64()
+	g := rand.New(rand.NewPCG(seed, 2))
+	dense := points.NewDense(n, d, nil)
+	for k := range dense.Data {
+		if g.Float64() < density {
+			dense.Data[k] = g.NormFloat64()
 		}
 	}
-	return []points.Points{a, testkit.RoundToFloat32(a), testkit.ToCSR(a)}
+	return []points.Points{dense, testkit.RoundToFloat32(dense), testkit.ToCSR(dense)}
 }
 
 // TestTiles compares tiles of every kernel, type of points and precision with Eval.
@@ -116,12 +116,12 @@ func evalAll(k kernel.Kernel, x, z points.Points) []float64 {
 	n, d := x.Dims()
 	m, _ := z.Dims()
 	out := make([]float64, n*m)
-	a, b := make([]float64, d), make([]float64, d)
+	xRow, zRow := make([]float64, d), make([]float64, d)
 	for i := range n {
-		x.RowTo(a, i)
+		x.RowTo(xRow, i)
 		for j := range m {
-			z.RowTo(b, j)
-			out[i*m+j] = k.Eval(a, b)
+			z.RowTo(zRow, j)
+			out[i*m+j] = k.Eval(xRow, zRow)
 		}
 	}
 	return out
@@ -134,6 +134,7 @@ func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, 
 	nx, _ := x.Dims()
 	nz, _ := z.Dims()
 	ld := nz + 2
+	const sentinel = 7
 	scale := 1.0 // unit of the absolute error
 	for _, v := range want {
 		scale = max(scale, math.Abs(v))
@@ -146,24 +147,24 @@ func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, 
 				}
 			}
 			for b := nz; b < ld; b++ {
-				if got(a*ld+b) != 7 {
+				if got(a*ld+b) != sentinel {
 					t.Fatalf("%s, %s: wrote beyond its columns", name, tile)
 				}
 			}
 		}
 	}
 	t64, t32 := make([]float64, nx*ld), make([]float32, nx*ld)
-	fill := func() {
+	fillWithSentinels := func() {
 		for i := range t64 {
-			t64[i], t32[i] = 7, 7
+			t64[i], t32[i] = sentinel, sentinel
 		}
 	}
-	fill()
+	fillWithSentinels()
 	kernel.Tile64(t64, ld, k, points.NewPanel(x), points.NewPanel(z), kernel.Float64, w)
 	check("Tile64", func(i int) float64 { return t64[i] }, 1e-14)
 	kernel.Tile32(t32, ld, k, points.NewPanel(x), points.NewPanel(z), kernel.Float64, w)
 	check("Tile32 Float64", func(i int) float64 { return float64(t32[i]) }, 3e-7)
-	fill()
+	fillWithSentinels()
 	kernel.Tile32(t32, ld, k, points.NewPanel32(x), points.NewPanel32(z), kernel.Float32, w)
 	check("Tile32 Float32", func(i int) float64 { return float64(t32[i]) }, 3e-6)
 }
@@ -187,14 +188,14 @@ func TestNoSubnormalEntries(t *testing.T) {
 	p := points.NewPanel(x)
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.4},
 		kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}} {
-		for _, a := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
-			kernel.Tile32(t32, n, k, p, p, a, &w)
+		for _, arithmetic := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
+			kernel.Tile32(t32, n, k, p, p, arithmetic, &w)
 			zeros := 0
 			for _, v := range t32 {
 				if v == 0 {
 					zeros++
 				} else if v < 0x1p-101 {
-					t.Fatalf("%v, %v: entry %g, want 0", k, a, v)
+					t.Fatalf("%v, %v: entry %g, want 0", k, arithmetic, v)
 				}
 			}
 			if zeros == 0 {
@@ -249,7 +250,7 @@ func TestNoAllocation(t *testing.T) {
 	dst, dst64 := make([]float32, 900), make([]float64, 900)
 	for _, x := range pointsInFormats(4, 30, 40, 0.3) {
 		p := points.NewPanel(x)
-		f := func() {
+		formTiles := func() {
 			for _, k := range kernels {
 				if !kernel.BuiltIn(k) {
 					continue
@@ -259,8 +260,8 @@ func TestNoAllocation(t *testing.T) {
 				kernel.Tile64(dst64, 30, k, p, p, kernel.Float64, &w)
 			}
 		}
-		f()
-		testkit.Equal(t, testkit.AllocationCount(5, f), 0, x)
+		formTiles()
+		testkit.Equal(t, testkit.AllocationCount(5, formTiles), 0, x)
 	}
 }
 
@@ -289,8 +290,8 @@ type minKernelTiles struct {
 func (k minKernelTiles) EvalTile(dst, x, z []float64, nx, nz int) {
 	*k.calls++
 	d := len(x) / max(nx, 1)
-	for p := range dst {
-		dst[p] = k.Eval(x[p/nz*d:][:d], z[p%nz*d:][:d])
+	for entry := range dst {
+		dst[entry] = k.Eval(x[entry/nz*d:][:d], z[entry%nz*d:][:d])
 	}
 }
 

@@ -24,27 +24,27 @@ import (
 // satisfy the bound.
 func TestNormBound(t *testing.T) {
 	problems, maxPoints := suite.Scale(30, 300, 300), suite.Scale(60, 200, 200)
-	needed := map[int]int{} // problems by the number of shells that must be missing
-	loose, closest := 0, 0.0
+	needed := map[int]int{}  // problems by the number of shells that must be missing
+	loose, closest := 0, 0.0 // problems with a large ε; largest ratio of the error to the bound
 	for seed := range problems {
 		g := rng.New(uint64(seed))
-		u := make([]float64, 10)
-		g.Float64s(u, 0)
-		d, n := 1+seed%3, 20+int(u[0]*float64(maxPoints-20))
+		uniform := make([]float64, 10)
+		g.Float64s(uniform, 0)
+		d, n := 1+seed%3, 20+int(uniform[0]*float64(maxPoints-20))
 		shape := []string{"even", "clusters", "line", "duplicates", "outlier"}[seed/6%5]
 		x := pointSets(n, d, uint64(seed))[shape]
 		for i := range n {
 			for a := range d {
-				x.Row(i)[a] = 10*u[4+a] + x.Row(i)[a]*(0.2+u[1+a])
+				x.Row(i)[a] = 10*uniform[4+a] + x.Row(i)[a]*(0.2+uniform[1+a])
 			}
 		}
 		var s *Series
 		var k kernel.Kernel
-		sigma, accuracy, err := 0.1+u[7], math.Pow(10, -1-9*u[8]), error(nil)
+		sigma, accuracy, err := 0.1+uniform[7], math.Pow(10, -1-9*uniform[8]), error(nil)
 		if seed/3%2 == 1 {
-			accuracy = math.Pow(10, -0.5-3*u[8]/float64(d))
+			accuracy = math.Pow(10, -0.5-3*uniform[8]/float64(d))
 		}
-		// The loop ends when few enough modes suffice.
+		// The kernel becomes wider and the accuracy lower until few enough modes suffice.
 		for ; s == nil || err != nil; sigma, accuracy = 1.3*sigma, 2*accuracy {
 			k = kernel.Gaussian{Sigma: sigma}
 			if seed/3%2 == 1 {
@@ -57,10 +57,11 @@ func TestNormBound(t *testing.T) {
 		}
 		name := fmt.Sprintf("seed %d: n = %d, d = %d, %s, %v, %d modes", seed, n, d, shape, k, s.Modes())
 		exact, phi := testkit.KernelMatrix(k, x), features(s, x)
-		norm := func(modes func(k int) bool) float64 {
+		// norm returns ‖K̃−K‖₂ with only those modes k in K̃ for which the condition included holds.
+		norm := func(included func(k int) bool) float64 {
 			scaled := mat.DenseCopyOf(phi)
 			for k := range s.modes {
-				if !modes(k) {
+				if !included(k) {
 					for i := range n {
 						scaled.Set(i, k, 0)
 					}
@@ -77,11 +78,11 @@ func TestNormBound(t *testing.T) {
 			return floats.Norm(testkit.Eigenvalues(t, difference), math.Inf(1))
 		}
 		bound := float64(n) * s.EntryError()
-		e := norm(func(int) bool { return true })
-		if closest = max(closest, e/bound); e > bound {
-			t.Errorf("%s: ‖K̃−K‖₂ = %.4g, bound %.4g", name, e, bound)
+		errorNorm := norm(func(int) bool { return true })
+		if closest = max(closest, errorNorm/bound); errorNorm > bound {
+			t.Errorf("%s: ‖K̃−K‖₂ = %.4g, bound %.4g", name, errorNorm, bound)
 		}
-		// the radius of a mode is its frequency in units of the widest spacing
+		// The radius of a mode is its frequency in units of the widest spacing.
 		radii, unit := make([]float64, s.Modes()), 0.0
 		for a := range s.axes {
 			unit = max(unit, s.axes[a].spacing)
@@ -107,7 +108,7 @@ func TestNormBound(t *testing.T) {
 			t.Errorf("%s: %d of %.1f shells must be missing until the error exceeds %.4g, want %d", name, shells,
 				largestRadius, bound, allowed)
 		}
-		t.Logf("%s: ‖K̃−K‖₂ = %.3g, bound %.3g; %d of %.1f shells", name, e, bound, shells, largestRadius)
+		t.Logf("%s: ‖K̃−K‖₂ = %.3g, bound %.3g; %d of %.1f shells", name, errorNorm, bound, shells, largestRadius)
 	}
 	t.Logf("%d problems: ‖K̃−K‖₂ is at most %.2g times its bound; problems by the missing shells that were noticed: %v; "+
 		"%d problems with a larger ε", problems, closest, needed, loose)

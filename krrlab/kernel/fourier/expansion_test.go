@@ -104,7 +104,7 @@ func TestSumsAndValues(t *testing.T) {
 					var difference mat.Dense
 					difference.Sub(c.got, c.want)
 					relative := mat.Norm(&difference, 2) / mat.Norm(c.want, 2)
-					if !(relative < 2e-14) { // some 100 roundings
+					if !(relative < 2e-14) { // about 100 roundings
 						t.Errorf("d = %d, %s, angle %g, %s: relative error %.3g", d, name, angle, quantity, relative)
 					}
 				}

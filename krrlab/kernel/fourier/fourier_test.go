@@ -109,11 +109,11 @@ func checkEntryErrorBound(t *testing.T, name string, k kernel.Kernel, x *points.
 		t.Errorf("%s: error %.3g, bound %.3g", name, deviation, s.EntryError())
 	}
 	truncated := *s
-	share := 0.75
+	fraction := 0.75
 	if _, ok := k.(Density); ok {
-		share = 0.5
+		fraction = 0.5
 	}
-	truncated.modes = s.modes[:int(share*float64(len(s.modes)-1))+1]
+	truncated.modes = s.modes[:int(fraction*float64(len(s.modes)-1))+1]
 	if deviation := worst(&truncated); deviation <= s.EntryError() && len(s.modes) > 1 {
 		t.Errorf("%s: %d of %d modes have an error of %.3g, want more than the bound %.3g", name, len(truncated.modes),
 			len(s.modes), deviation, s.EntryError())
@@ -156,7 +156,7 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	s := testkit.Must(New(k, opts, x))
 	y := mat.NewDense(n, 2, nil)
 	rng.New(3).Normals(y.RawMatrix().Data, 0)
-	a := testkit.KernelMatrix(k, x)
+	kernelMatrix := testkit.KernelMatrix(k, x)
 	var weights []float64
 	if weighted {
 		weights = make([]float64, n)
@@ -165,7 +165,7 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 		}
 		for i := range n {
 			for j := i; j < n; j++ {
-				a.SetSym(i, j, a.At(i, j)*math.Sqrt(weights[i]*weights[j]))
+				kernelMatrix.SetSym(i, j, kernelMatrix.At(i, j)*math.Sqrt(weights[i]*weights[j]))
 			}
 			for j := range 2 {
 				y.Set(i, j, y.At(i, j)*math.Sqrt(weights[i]))
@@ -186,8 +186,8 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	}
 	// EvalProject computes the same values and their projection in one pass.
 	updated := mat.NewDense(n, 2, nil)
-	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
-		updated.Set(i, j, f)
+	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, value float64) float64 {
+		updated.Set(i, j, value)
 		return scaled.At(i, j)
 	}))
 	if !mat.EqualApprox(projected, b, 1e-9*mat.Norm(b, 2)) {
@@ -198,10 +198,10 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 		t.Error("EvalProject and Eval disagree")
 	}
 	for i := range n {
-		a.SetSym(i, i, a.At(i, i)+lambda)
+		kernelMatrix.SetSym(i, i, kernelMatrix.At(i, i)+lambda)
 	}
 	var factor mat.Cholesky
-	if !factor.Factorize(a) {
+	if !factor.Factorize(kernelMatrix) {
 		t.Fatal("K+λI is not definite")
 	}
 	var want, fitted mat.Dense
@@ -231,16 +231,16 @@ func checkSolve(t *testing.T, x *points.Dense, k kernel.Kernel, weighted bool, o
 	var inverse mat.SymDense
 	testkit.OK(t, factor.InverseTo(&inverse))
 	statDim := float64(n) - lambda*mat.Trace(&inverse)
-	testkit.OK(t, factored.Leverages(ctx, x, beta, func(i int, f []float64, h float64) {
-		w := 1.0
+	testkit.OK(t, factored.Leverages(ctx, x, beta, func(i int, row []float64, h float64) {
+		weight := 1.0
 		if weighted {
-			w = weights[i]
+			weight = weights[i]
 		}
-		if want := 1 - lambda*inverse.At(i, i); math.Abs(w*h-want) > 1e-9 {
-			t.Errorf("point %d: leverage %.10g, want %.10g", i, w*h, want)
+		if want := 1 - lambda*inverse.At(i, i); math.Abs(weight*h-want) > 1e-9 {
+			t.Errorf("point %d: leverage %.10g, want %.10g", i, weight*h, want)
 		}
-		if want := values.At(i, 1); math.Abs(f[1]-want) > 1e-9*mat.Norm(&fitted, 2) {
-			t.Errorf("point %d: value %.10g, want %.10g", i, f[1], want)
+		if want := values.At(i, 1); math.Abs(row[1]-want) > 1e-9*mat.Norm(&fitted, 2) {
+			t.Errorf("point %d: value %.10g, want %.10g", i, row[1], want)
 		}
 	}))
 	if got := testkit.Must(factored.StatDim(t.Context())); !(math.Abs(got-statDim) <= 1e-6*statDim) {

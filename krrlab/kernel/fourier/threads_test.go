@@ -21,12 +21,13 @@ import (
 // The products are large enough to be divided among threads.
 func TestThreads(t *testing.T) { testkit.EachBLAS(t, checkThreads) }
 
-// forEachProblem calls f for problems in each dimension that are solved by a factorization and by conjugate gradients.
-func forEachProblem(f func(k kernel.Kernel, x *points.Dense, opts Options)) {
+// forEachProblem calls visit for problems in each dimension that are solved by a factorization and by conjugate
+// gradients.
+func forEachProblem(visit func(k kernel.Kernel, x *points.Dense, opts Options)) {
 	for i, sigma := range []float64{0.01, 0.25, 4} {
 		for _, opts := range []Options{{EntryError: 1e-4}, {EntryError: 1e-4, DirectModes: 1, exactModes: 40}} {
-			// some cells have more than blockRows points
-			f(kernel.Gaussian{Sigma: sigma}, pointSets(2200, i+1, 4)["clusters"], opts)
+			// Some cells have more than blockRows points, so that they are processed in several blocks.
+			visit(kernel.Gaussian{Sigma: sigma}, pointSets(2200, i+1, 4)["clusters"], opts)
 		}
 	}
 }
@@ -108,9 +109,9 @@ func allResults(t *testing.T, k kernel.Kernel, x *points.Dense, opts Options) ma
 		t.Errorf("%d modes, direct %v: %d iterations", s.Modes(), s.Direct(), iterations)
 	}
 	updated := mat.NewDense(x.N, 2, nil)
-	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, f float64) float64 {
-		updated.Set(i, j, f)
-		return y.At(i, j) - f
+	projected := testkit.Must(s.EvalProject(ctx, x, beta, func(i, j int, value float64) float64 {
+		updated.Set(i, j, value)
+		return y.At(i, j) - value
 	}))
 	results := map[string][]float64{
 		"ΦᵀY":                       b.RawMatrix().Data,

@@ -37,10 +37,10 @@ func TestBytesMatrix(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 0.02}
 	const lambda = 1e-3
 	m := mustNew(t, k, x, lambda, nil)
-	c := m.Choice()
-	if c.Storage != gram.Float32 || !c.ExactProducts || c.Error > c.Accuracy ||
-		!strings.Contains(c.String(), "points in bytes, products exact in integers") {
-		t.Errorf("bytes: %v", c)
+	choice := m.Choice()
+	if choice.Storage != gram.Float32 || !choice.ExactProducts || choice.Error > choice.Accuracy ||
+		!strings.Contains(choice.String(), "points in bytes, products exact in integers") {
+		t.Errorf("bytes: %v", choice)
 	}
 	float64Choice := mustNew(t, k, dense, lambda, &gram.Options{Storage: gram.Float32}).Choice()
 	if float64Choice.ExactProducts || len(float64Choice.Tried) < 2 {
@@ -49,14 +49,14 @@ func TestBytesMatrix(t *testing.T) {
 	truth := mat.NewDense(n, n, nil)
 	exact := mustNew(t, k, dense, lambda, nil).Exact(0) // K from coordinate differences, the reference
 	testkit.OK(t, exact.DenseTo(t.Context(), truth))
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
+	for _, storage := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 		lambda := lambda
-		if s == gram.Fixed16 {
+		if storage == gram.Fixed16 {
 			lambda = 1
 		}
-		m := mustNew(t, k, x, lambda, &gram.Options{Storage: s})
+		m := mustNew(t, k, x, lambda, &gram.Options{Storage: storage})
 		if norm := errorNorm(t, m); !(norm <= m.Choice().Error) {
-			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, m.Choice().Error)
+			t.Errorf("%v: ‖E‖₂ = %g, above %g", storage, norm, m.Choice().Error)
 		}
 		signs := mat.NewDense(n, 1, nil)
 		for i := range n {
@@ -72,10 +72,11 @@ func TestBytesMatrix(t *testing.T) {
 		bound := exactMatrix.Rounding(signs)[0]
 		if deviation := mat.Norm(want, 2); deviation > bound || bound > 1e-9 || !exactMatrix.Choice().ExactProducts ||
 			exactMatrix.Choice().Arithmetic != kernel.Float64 {
-			t.Errorf("%v: a product has an error of %g, the bound is %g; %v", s, deviation, bound, exactMatrix.Choice())
+			t.Errorf("%v: a product has an error of %g, the bound is %g; %v", storage, deviation, bound,
+				exactMatrix.Choice())
 		}
 		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
-			t.Errorf("%v: entries are right to %g", s, v)
+			t.Errorf("%v: entries are right to %g", storage, v)
 		}
 	}
 }
@@ -93,34 +94,36 @@ func TestShift(t *testing.T) {
 		}
 	}
 	k := kernel.Gaussian{Sigma: 12}
-	c := mat.NewDense(n, 2, nil)
+	vectors := mat.NewDense(n, 2, nil)
 	for i := range n {
-		c.Set(i, 0, 1-2*float64(i%2))
-		c.Set(i, 1, 1)
+		vectors.Set(i, 0, 1-2*float64(i%2))
+		vectors.Set(i, 1, 1)
 	}
 	truth, idx := mat.NewDense(n, n, nil), []int{3, 511, 512, 699}
 	testkit.OK(t, mustNew(t, k, x, lambda, nil).Exact(0).DenseTo(t.Context(), truth))
 	var want mat.Dense
-	want.Mul(truth, c)
-	for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
-		m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 128})
+	want.Mul(truth, vectors)
+	for _, storage := range []gram.Storage{gram.Float32, gram.Recompute} {
+		m := mustNew(t, k, x, lambda, &gram.Options{Storage: storage, TileSize: 128})
 		choice := m.Choice()
 		if !(choice.Shift > 0.7 && choice.Shift < 1) || !strings.Contains(choice.String(), "entries less 0.") {
-			t.Fatalf("%v: %v", s, choice)
+			t.Fatalf("%v: %v", storage, choice)
 		}
 		denseK, columns, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
 		testkit.OK(t, errors.Join(m.DenseTo(t.Context(), denseK), m.Columns(t.Context(), idx, columns),
-			m.KMulTo(t.Context(), out, c)))
-		entry := 0x1p-24 * (1 - choice.Shift)
+			m.KMulTo(t.Context(), out, vectors)))
+		tolerance := 0x1p-24 * (1 - choice.Shift)
 		for i := range n {
 			for j := range n {
-				if deviation := math.Abs(denseK.At(i, j) - truth.At(i, j)); deviation > entry {
-					t.Fatalf("%v: entry (%d, %d) has an error of %g, want %g at most", s, i, j, deviation, entry)
+				if deviation := math.Abs(denseK.At(i, j) - truth.At(i, j)); deviation > tolerance {
+					t.Fatalf("%v: entry (%d, %d) has an error of %g, want %g at most", storage, i, j, deviation,
+						tolerance)
 				}
 			}
-			for q, j := range idx {
-				if columns.At(i, q) != denseK.At(i, j) {
-					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, columns.At(i, q), i,
+			for column, j := range idx {
+				if columns.At(i, column) != denseK.At(i, j) {
+					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", storage, j, columns.At(i, column),
+						i,
 						denseK.At(i, j))
 				}
 			}
@@ -136,10 +139,10 @@ func TestShift(t *testing.T) {
 		}
 		// A tile sums 128 terms in float32. Each entry, product and sum is rounded.
 		if deviation := mat.Max(out) - mat.Min(out); deviation > 2*(128+4)*0x1p-24*largestRowSum {
-			t.Errorf("%v: products are off by %g, want %g at most", s, deviation, 2*(128+4)*0x1p-24*largestRowSum)
+			t.Errorf("%v: products are off by %g, want %g at most", storage, deviation, 2*(128+4)*0x1p-24*largestRowSum)
 		}
 		if norm := errorNorm(t, m); !(norm <= choice.Error) {
-			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, choice.Error)
+			t.Errorf("%v: ‖E‖₂ = %g, above %g", storage, norm, choice.Error)
 		}
 	}
 	if m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Fixed16}); m.Choice().Shift != 0 {

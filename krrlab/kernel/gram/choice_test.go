@@ -42,18 +42,19 @@ func TestPredictedErrorNorm(t *testing.T) {
 	for _, shift := range []float64{0, 3, 30, 1e3} {
 		x := shiftedPoints(1, 160, 10, shift)
 		for _, k := range kernels[:4] {
-			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
+			for _, storage := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 				for _, accuracy := range []float64{1e-20, 1e3} {
 					lambda := 1.0
-					if s == gram.Fixed16 {
+					if storage == gram.Fixed16 {
 						lambda = 1e4 // large enough for the error of 16 bits
 					}
-					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
-					c, norm := m.Choice(), errorNorm(t, m)
-					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, c.Storage,
-						c.Arithmetic, c.Centered, norm, c.Error)
-					if norm > 2*c.Error+1e-12 || c.Error > 20*norm+1e-12 {
-						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, c, norm, c.Error)
+					m := mustNew(t, k, x, lambda, &gram.Options{Storage: storage, TileSize: 64, Accuracy: accuracy})
+					choice, norm := m.Choice(), errorNorm(t, m)
+					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, choice.Storage,
+						choice.Arithmetic, choice.Centered, norm, choice.Error)
+					if norm > 2*choice.Error+1e-12 || choice.Error > 20*norm+1e-12 {
+						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, shift, choice, norm,
+							choice.Error)
 					}
 				}
 			}
@@ -68,7 +69,7 @@ func TestAutoStorage(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(2) // the memory need depends on the number of threads
 	const n = 200
-	g := kernel.Gaussian{Sigma: 2}
+	gaussian := kernel.Gaussian{Sigma: 2}
 	for _, c := range []struct {
 		shift, lambda float64
 		memory        int64
@@ -85,7 +86,7 @@ func TestAutoStorage(t *testing.T) {
 		{0, 1e-7, 150e3, gram.Recompute, kernel.Float64, false},
 		{0, 1e-2, 150e3, gram.Float32, kernel.Float32, false},
 	} {
-		m := mustNew(t, g, shiftedPoints(3, n, 5, c.shift), c.lambda,
+		m := mustNew(t, gaussian, shiftedPoints(3, n, 5, c.shift), c.lambda,
 			&gram.Options{Memory: accel.Budget{Limit: c.memory}, TileSize: 32})
 		got := m.Choice()
 		if got.Storage != c.storage || got.Arithmetic != c.arithmetic || got.Centered != c.centered {
@@ -183,19 +184,21 @@ func TestFixed16IfFloat32DoesNotFit(t *testing.T) {
 func TestMemoryError(t *testing.T) {
 	x := pointsInFormats(4, 1000, 3, 1)[1]
 	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: accel.Budget{Limit: 4e6}, TileSize: 50})
-	var e *accel.MemoryError
-	if !errors.As(err, &e) || e.Budget.Limit != 4e6 || e.Need < 4e6 {
+	var memoryError *accel.MemoryError
+	if !errors.As(err, &memoryError) || memoryError.Budget.Limit != 4e6 || memoryError.Need < 4e6 {
 		t.Fatalf("error %v", err)
 	}
 	testkit.Contains(t, err.Error(), "1000 points as float64 would take 4.", "4 MB of 4 MB are free: float32 (2.",
 		"fixed16 (1.", "recompute (", " fits, or allow more by --memory")
 	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1,
 		&gram.Options{Storage: gram.Float64, Memory: accel.Budget{Limit: 4e6}, TileSize: 50})
-	if !errors.As(err, &e) || strings.Contains(e.Advice, "fixed16") || strings.Count(e.Advice, "fits") != 2 {
+	if !errors.As(err, &memoryError) || strings.Contains(memoryError.Advice, "fixed16") ||
+		strings.Count(memoryError.Advice, "fits") != 2 {
 		t.Errorf("the error for a kernel with values outside [0, 1] advises fixed16: %v", err)
 	}
 	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: accel.Budget{Limit: 1000}})
-	if !errors.As(err, &e) || e.Advice != "allow more by --memory" || !strings.Contains(err.Error(), "as recompute") {
+	if !errors.As(err, &memoryError) || memoryError.Advice != "allow more by --memory" ||
+		!strings.Contains(err.Error(), "as recompute") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -247,9 +250,9 @@ func TestFloat32ProductError(t *testing.T) {
 		eigenvector.Set(i, 0, 1)
 	}
 	for range 10 {
-		var w mat.Dense
-		w.Mul(k, eigenvector)
-		eigenvector.Scale(1/mat.Norm(&w, 2), &w)
+		var product mat.Dense
+		product.Mul(k, eigenvector)
+		eigenvector.Scale(1/mat.Norm(&product, 2), &product)
 	}
 	for name, v := range map[string]*mat.Dense{"random": gaussianMatrix(1, n, 3), "leading": eigenvector} {
 		for _, scale := range []float64{1, 1e-60, 1e60, 1e-290, 1e300} {
@@ -262,10 +265,10 @@ func TestFloat32ProductError(t *testing.T) {
 			got.Scale(1/scale, got)
 			want.Scale(1/scale, &want)
 			for c := range cols {
-				var diff mat.VecDense
-				diff.SubVec(got.ColView(c), want.ColView(c))
+				var difference mat.VecDense
+				difference.SubVec(got.ColView(c), want.ColView(c))
 				bound := 4 * u * (rms*math.Sqrt(n)*mat.Norm(v.ColView(c), 2) + mat.Norm(want.ColView(c), 2))
-				norm := mat.Norm(&diff, 2)
+				norm := mat.Norm(&difference, 2)
 				t.Logf("%s × %g: error %.2g, bound %.2g", name, scale, norm, bound)
 				if !(norm <= bound) {
 					t.Errorf("%s × %g: error %.2g of the product, bound %.2g", name, scale, norm, bound)

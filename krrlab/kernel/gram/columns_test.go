@@ -22,13 +22,13 @@ import (
 func TestColumnsAndSubmatrix(t *testing.T) {
 	for _, c := range []struct{ n, tile int }{{53, 8}, {41, 41}, {30, 1}, {130, 0}} {
 		for _, x := range pointsInFormats(4, c.n, 12, 1) {
-			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
-				m := mustNew(t, kernel.Gaussian{Sigma: 2.5}, x, 0.3, &gram.Options{Storage: s, TileSize: c.tile})
+			for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
+				m := mustNew(t, kernel.Gaussian{Sigma: 2.5}, x, 0.3, &gram.Options{Storage: storage, TileSize: c.tile})
 				dense := mat.NewDense(c.n, c.n, nil)
 				testkit.OK(t, m.DenseTo(ctx, dense))
 				perm := rand.New(rand.NewPCG(5, uint64(c.n))).Perm(c.n)
 				for _, idx := range [][]int{{c.n - 1}, {7, 0, 7, 3, 0}, perm[:c.n/2], perm} {
-					bordered := mat.NewDense(c.n+1, len(idx)+2, nil) // with a border of −7 that must not change
+					bordered := mat.NewDense(c.n+1, len(idx)+2, nil) // its border of −7 must not change
 					for i := range c.n + 1 {
 						for j := range len(idx) + 2 {
 							bordered.Set(i, j, -7)
@@ -37,10 +37,11 @@ func TestColumnsAndSubmatrix(t *testing.T) {
 					dst := bordered.Slice(0, c.n, 1, len(idx)+1).(*mat.Dense)
 					testkit.OK(t, m.Columns(ctx, idx, dst))
 					var tol float64
-					if s == gram.Recompute {
-						tol = tolerance(s, m.Choice().Arithmetic)
+					if storage == gram.Recompute {
+						tol = tolerance(storage, m.Choice().Arithmetic)
 					}
-					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), bordered,
+					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, storage, len(idx)),
+						bordered,
 						dense, idx, tol)
 					rows := slices.Concat(perm[c.n/3:], perm[:1])
 					part := mat.NewDense(len(rows), len(idx), nil)
@@ -48,8 +49,9 @@ func TestColumnsAndSubmatrix(t *testing.T) {
 					for a, i := range rows {
 						for b, j := range idx {
 							deviation := math.Abs(part.At(a, b) - dense.At(i, j))
-							if deviation > tolerance(s, m.Choice().Arithmetic) {
-								t.Fatalf("n=%d tile=%d %T %v: entry (%d, %d) of a part has error %g", c.n, c.tile, x, s, i, j, deviation)
+							if deviation > tolerance(storage, m.Choice().Arithmetic) {
+								t.Fatalf("n=%d tile=%d %T %v: entry (%d, %d) of a part has error %g", c.n, c.tile, x,
+									storage, i, j, deviation)
 							}
 						}
 					}

@@ -36,31 +36,31 @@ func TestMeasuredEstimate(t *testing.T) {
 		{"leading eigenvalue far beyond the edge", 10, 1e-3, 0, 50},
 		{"large outlier", 10, 1e-3, 300, 50}, {"no error", 0, 0, 0, 50}, {"rounding alone", 1, 1e-3, 0, 1e16},
 	} {
-		d := make([]float64, randomRows)
-		for i := range d {
-			d[i] = c.size * float64(1-2*(i%2))
+		eigenvalues := make([]float64, randomRows)
+		for i := range eigenvalues {
+			eigenvalues[i] = c.size * float64(1-2*(i%2))
 		}
-		d[0] *= c.leading
+		eigenvalues[0] *= c.leading
 		sampleError := mat.NewDense(rows, rows, nil)
-		errorMatrix, _ := testkit.WithEigenvalues(7, d)
+		errorMatrix, _ := testkit.WithEigenvalues(7, eigenvalues)
 		sampleError.Slice(0, randomRows, 0, randomRows).(*mat.Dense).Copy(errorMatrix)
 		sampleError.Set(randomRows+3, randomRows+3, c.size*c.outlier)
 		s := &sample{matrix: matrix, random: randomRows, idx: make([]int, rows), x: x.Slice(0, rows),
 			entries:    make([]float64, rows*rows),
 			errorBound: 0.25 * c.size, normK: c.normK, eigenvector: v}
-		a := mat.NewDense(rows, rows, nil)
+		sampleK := mat.NewDense(rows, rows, nil)
 		for i := range rows {
 			s.idx[i] = i
 		}
 		testkit.OK(t, s.formRows(t.Context(), exactMethod, matrix.mean, func(i int, row []float64) {
 			testkit.Equal(t, len(row), i+1, i)
-			for j, k := range row {
-				s.entries[i*rows+j] = k - sampleError.At(i, j)
-				a.Set(i, j, k)
+			for j, value := range row {
+				s.entries[i*rows+j] = value - sampleError.At(i, j)
+				sampleK.Set(i, j, value)
 			}
 		}))
-		if want := matrix.k.Eval(x.Row(70), x.Row(9)); math.Abs(a.At(70, 9)-want) > 1e-14 {
-			t.Errorf("K(70, 9) = %v, want %v", a.At(70, 9), want)
+		if want := matrix.k.Eval(x.Row(70), x.Row(9)); math.Abs(sampleK.At(70, 9)-want) > 1e-14 {
+			t.Errorf("K(70, 9) = %v, want %v", sampleK.At(70, 9), want)
 		}
 		got := testkit.Must(s.measure(t.Context(), exactMethod))
 		rms := math.Sqrt((c.leading*c.leading+randomRows-1)/randomRows/randomRows) * c.size
@@ -68,14 +68,14 @@ func TestMeasuredEstimate(t *testing.T) {
 		var errorTimesV mat.VecDense
 		errorTimesV.MulVec(errorMatrix, mat.NewVecDense(randomRows, v))
 		leading := math.Abs(mat.Dot(mat.NewVecDense(randomRows, v), &errorTimesV))
-		// The eigenvalues of random noise of size m fill a semicircle up to the edge 2·rms·√m. An eigenvalue v of the
-		// error beyond it appears in the noise as N = v + m·rms²/v; this solves for v. Estimate does so if N exceeds
-		// 2.1·rms·√m.
+		// The eigenvalues of random noise of size m fill a semicircle up to the edge 2·rms·√m. An eigenvalue μ of the
+		// error beyond it appears in the noise as N = μ + m·rms²/μ. The next lines solve for μ, as Estimate does if N
+		// exceeds 2.1·rms·√m.
 		if halfEdge := rms * math.Sqrt(randomRows); largest > 2.1*halfEdge {
 			leading = max(leading, (largest+math.Sqrt(largest*largest-4*rms*rms*randomRows))/2)
 		}
 		norm := max(largest, c.size*c.outlier)
-		// the noise of all of K, and the leading part in proportion to n
+		// The prediction is the noise of all of K, plus the leading part in proportion to n.
 		predicted := 2*rms*math.Sqrt(n) + leading*n/randomRows
 		rounding := 0x1p-52 * c.normK * n / randomRows
 		bound := max(predicted, 1.1*norm, rounding) + s.errorBound

@@ -31,7 +31,7 @@ func TestExtend(t *testing.T) {
 	for kind, x := range map[string]points.Points{"dense": pointsInFormats(1, n, d, 1)[0],
 		"float32": pointsInFormats(2, n, d, 1)[1], "sparse": pointsInFormats(3, n, d, 0.3)[2], "bytes": bytePoints,
 		"far": points.Shift(pointsInFormats(4, n, d, 1)[0], []float64{100, 100, 100})} {
-		if kind == "far" {
+		if kind == "far" { // a dense copy of the shifted points
 			x = points.Gather(points.Transform(x, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), sequence(n))
 		}
 		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, minKernel{}} {
@@ -45,11 +45,11 @@ func TestExtend(t *testing.T) {
 					accel.SetThreads(threads)
 					m := testkit.Must(gram.New(ctx, k, x.Slice(0, 70), lambda, &gram.Options{Storage: storage}))
 					for _, rows := range []int{71, 80, n} {
-						y := x.Slice(0, rows)
+						subset := x.Slice(0, rows)
 						if rows == n {
-							y = testkit.Must(points.NewWeighted(y, weights))
+							subset = testkit.Must(points.NewWeighted(subset, weights))
 						}
-						next, err := m.Extend(ctx, y, nil)
+						next, err := m.Extend(ctx, subset, nil)
 						if m = next; err != nil {
 							t.Fatalf("%s to %d: %v", name, rows, err)
 						}
@@ -61,13 +61,14 @@ func TestExtend(t *testing.T) {
 				want.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(weights[i]*weights[j]) }, want)
 				c := m.Choice()
 				tolerance := 2*c.Error + 1e-6*mat.Norm(want, 2)
-				v, got, again, truth := gaussianMatrix(5, n, 2), mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil),
+				v, got, gotOneThread, truth := gaussianMatrix(5, n, 2), mat.NewDense(n, 2, nil),
+					mat.NewDense(n, 2, nil),
 					mat.NewDense(n, 2, nil)
 				testkit.OK(t, m.KMulTo(ctx, got, v))
-				testkit.OK(t, oneThread.KMulTo(ctx, again, v))
+				testkit.OK(t, oneThread.KMulTo(ctx, gotOneThread, v))
 				truth.Mul(want, v)
 				if deviation := testkit.RelativeDifference(got, truth); !(deviation <= tolerance*mat.Norm(v, 2)) ||
-					!mat.Equal(got, again) {
+					!mat.Equal(got, gotOneThread) {
 					t.Errorf("%s: a product has an error of %g, tolerance %g, or differs between threads", name,
 						deviation, tolerance)
 				}

@@ -24,11 +24,11 @@ var ctx = context.Background()
 type minKernel struct{}
 
 func (minKernel) Eval(x, z []float64) float64 {
-	s := 1.0
+	sum := 1.0
 	for j, v := range x {
-		s += min(math.Abs(v), math.Abs(z[j]))
+		sum += min(math.Abs(v), math.Abs(z[j]))
 	}
-	return s
+	return sum
 }
 func (minKernel) String() string { return "min" }
 
@@ -42,24 +42,24 @@ var kernels = []kernel.Kernel{
 // normal with probability density, and otherwise 0. Column 1 is constant, and every fifth point repeats the previous
 // one.
 func pointsInFormats(seed uint64, n, d int, density float64) []points.Points {
-	rnd := rand.New(rand.NewPCG(seed, 3))
-	a := points.NewDense(n, d, nil)
+	g := rand.New(rand.NewPCG(seed, 3))
+	dense := points.NewDense(n, d, nil)
 	for i := range n {
 		for j := range d {
 			var v float64
-			if rnd.Float64() < density {
-				v = float64(float32(rnd.NormFloat64()))
+			if g.Float64() < density {
+				v = float64(float32(g.NormFloat64()))
 			}
 			if j == 1 {
 				v = 3
 			}
 			if i%5 == 4 {
-				v = a.Data[(i-1)*d+j]
+				v = dense.Data[(i-1)*d+j]
 			}
-			a.Data[i*d+j] = v
+			dense.Data[i*d+j] = v
 		}
 	}
-	return []points.Points{a, testkit.RoundToFloat32(a), testkit.ToCSR(a)}
+	return []points.Points{dense, testkit.RoundToFloat32(dense), testkit.ToCSR(dense)}
 }
 
 // evalMatrix returns the kernel matrix of x, computed by k.Eval in float64.
@@ -80,11 +80,11 @@ func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, opt
 
 // tolerance returns the tolerance of entries, relative to the largest entry of K: about 50 roundings in float64 or
 // float32, and half of a step of 16-bit storage.
-func tolerance(s gram.Storage, a kernel.Arithmetic) float64 {
+func tolerance(storage gram.Storage, arithmetic kernel.Arithmetic) float64 {
 	switch {
-	case s == gram.Float64 || s == gram.Recompute && a == kernel.Float64:
+	case storage == gram.Float64 || storage == gram.Recompute && arithmetic == kernel.Float64:
 		return 1e-14
-	case s == gram.Fixed16:
+	case storage == gram.Fixed16:
 		return 3e-6 + 0.5/65535
 	}
 	return 3e-6
@@ -102,14 +102,16 @@ func TestProducts(t *testing.T) {
 		for _, k := range kernels {
 			want := evalMatrix(k, xs[0])
 			for _, x := range xs {
-				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
-					if s == gram.Fixed16 && !kernel.Bounded01(k) {
+				for _, storage := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute,
+					gram.Fixed16} {
+					if storage == gram.Fixed16 && !kernel.Bounded01(k) {
 						continue
 					}
-					for _, accuracy := range []float64{1, 1e-12} { // both arithmetics
-						name := fmt.Sprintf("n=%d tile=%d %v %T %v accuracy %g", c.n, c.tile, k, x, s, accuracy)
-						m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: c.tile, Accuracy: accuracy})
-						if s != gram.Auto && m.Storage() != s {
+					for _, accuracy := range []float64{1, 1e-12} { // one value for each arithmetic
+						name := fmt.Sprintf("n=%d tile=%d %v %T %v accuracy %g", c.n, c.tile, k, x, storage, accuracy)
+						m := mustNew(t, k, x, lambda, &gram.Options{Storage: storage, TileSize: c.tile,
+							Accuracy: accuracy})
+						if storage != gram.Auto && m.Storage() != storage {
 							t.Fatalf("%s: storage is %v", name, m.Storage())
 						}
 						checkMatrix(t, name, m, want, lambda)
@@ -179,9 +181,9 @@ func TestFewPoints(t *testing.T) {
 				x.Data[i] = float64(i) / 3
 			}
 			for _, k := range kernels {
-				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
-					m := mustNew(t, k, x, 0.5, &gram.Options{Storage: s})
-					checkMatrix(t, fmt.Sprintf("n=%d d=%d %v %v", n, d, k, s), m, evalMatrix(k, x), 0.5)
+				for _, storage := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
+					m := mustNew(t, k, x, 0.5, &gram.Options{Storage: storage})
+					checkMatrix(t, fmt.Sprintf("n=%d d=%d %v %v", n, d, k, storage), m, evalMatrix(k, x), 0.5)
 				}
 			}
 		}
@@ -205,13 +207,13 @@ func TestFewPoints(t *testing.T) {
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	x := pointsInFormats(5, 203, 6, 1)[1]
-	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+	for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		for _, cols := range []int{1, 10} {
 			src := gaussianMatrix(3, 203, cols)
 			var want []float64
 			for _, threads := range []int{1, 2, 3, 7} {
 				accel.SetThreads(threads)
-				m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 16})
+				m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: storage, TileSize: 16})
 				for range 3 {
 					dst := mat.NewDense(203, cols, nil)
 					testkit.OK(t, m.MulTo(ctx, dst, src))
@@ -219,7 +221,7 @@ func TestThreads(t *testing.T) {
 						want = dst.RawMatrix().Data
 					}
 					if !slices.Equal(dst.RawMatrix().Data, want) {
-						t.Fatalf("%v, %d columns: another result on %d threads than on 1", s, cols, threads)
+						t.Fatalf("%v, %d columns: another result on %d threads than on 1", storage, cols, threads)
 					}
 				}
 				results := make(chan []float64, 4)
@@ -234,7 +236,7 @@ func TestThreads(t *testing.T) {
 				}
 				for range 4 {
 					if !slices.Equal(<-results, want) {
-						t.Fatalf("%v, %d columns: another result while other products run", s, cols)
+						t.Fatalf("%v, %d columns: another result while other products run", storage, cols)
 					}
 				}
 			}
@@ -248,14 +250,14 @@ func TestNoAllocation(t *testing.T) {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
 	x := pointsInFormats(6, 150, 6, 1)[1]
-	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 32, Accuracy: 1})
+	for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: storage, TileSize: 32, Accuracy: 1})
 		src, dst := gaussianMatrix(1, 150, 10), mat.NewDense(150, 10, nil)
-		f := func() {
+		multiply := func() {
 			testkit.OK(t, m.MulTo(ctx, dst, src))
 		}
-		f()
-		testkit.Equal(t, testkit.AllocationCount(20, f), 0, s)
+		multiply()
+		testkit.Equal(t, testkit.AllocationCount(20, multiply), 0, storage)
 	}
 }
 

@@ -29,26 +29,26 @@ func TestProgressAndCancel(t *testing.T) {
 	if len(seen) != 55 || !slices.IsSorted(seen) || seen[54] != 55 {
 		t.Errorf("progress %v", seen)
 	}
-	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+	for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
 		canceledCtx, cancel := context.WithCancel(ctx)
-		opts := gram.Options{Storage: s, TileSize: 10, Progress: func(done, _ int) {
+		opts := gram.Options{Storage: storage, TileSize: 10, Progress: func(done, _ int) {
 			if done == 20 {
 				cancel()
 			}
 		}}
 		m, err := gram.New(canceledCtx, kernels[0], x, 0.1, &opts)
-		if s != gram.Recompute && (!errors.Is(err, context.Canceled) || m != nil) {
-			t.Errorf("%v: New after cancel: %v, %v", s, m, err)
+		if storage != gram.Recompute && (!errors.Is(err, context.Canceled) || m != nil) {
+			t.Errorf("%v: New after cancel: %v, %v", storage, m, err)
 		}
-		m = mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 10})
+		m = mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: storage, TileSize: 10})
 		src, dst, want := gaussianMatrix(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
 		testkit.OK(t, m.MulTo(ctx, want, src))
 		cancel()
 		if err := m.MulTo(canceledCtx, dst, src); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v: MulTo after cancel: %v", s, err)
+			t.Errorf("%v: MulTo after cancel: %v", storage, err)
 		}
 		if err := m.MulTo(ctx, dst, src); err != nil || !mat.Equal(dst, want) {
-			t.Errorf("%v: MulTo after a canceled one differs: %v", s, err)
+			t.Errorf("%v: MulTo after a canceled one differs: %v", storage, err)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestErrorsAndPanics(t *testing.T) {
 			_ = m.MulTo(ctx, mat.NewDense(resultRows, resultColumns, nil), mat.NewDense(sourceRows, sourceColumns, nil))
 		}
 	}
-	for wantText, f := range map[string]func(){
+	for wantText, call := range map[string]func(){
 		"product of a 20×20": product(20, 20, 1, 2), "with 19×2 into 20×2": product(20, 19, 2, 2),
 		"with 20×2 into 19×2": product(19, 20, 2, 2), "with 19×2 into 19×2": product(19, 19, 2, 2),
 		"with 20×2 into 20×3":                   product(20, 20, 3, 2),
@@ -137,7 +137,7 @@ func TestErrorsAndPanics(t *testing.T) {
 					t.Errorf("panic %q, want one with %q", v, wantText)
 				}
 			}()
-			f()
+			call()
 		}()
 	}
 }

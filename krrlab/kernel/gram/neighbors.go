@@ -101,8 +101,8 @@ type search struct {
 	firstBlock int // tiles in block rows before this one are skipped
 }
 
-// encodeKey returns a key for neighbor j with value value. Keys are ordered by |value|, and for equal |value| in favor
-// of the smaller j. The lowest bit holds the sign of value.
+// encodeKey returns a key for neighbor j with the given value. Keys are ordered by |value|, and for equal |value| in
+// favor of the smaller j. The lowest bit holds the sign of value.
 func encodeKey(j int, value float32) uint64 {
 	bits := math.Float32bits(value)
 	return uint64(bits&^(1<<31))<<32 | uint64(math.MaxInt32-j)<<1 | uint64(bits>>31)

@@ -23,8 +23,8 @@ func TestNeighbors(t *testing.T) {
 	rng.New(1).Sub("points").Normals(x, 0)
 	copy(x[3*80:3*120], x)
 	position := make([]int32, n)
-	for place, i := range rng.New(2).Perm(n) {
-		position[i] = int32(place)
+	for p, i := range rng.New(2).Perm(n) {
+		position[i] = int32(p)
 	}
 	for _, c := range []struct {
 		k       kernel.Kernel
@@ -34,17 +34,17 @@ func TestNeighbors(t *testing.T) {
 		{kernel.Gaussian{Sigma: 1}, gram.Fixed16},
 		{kernel.Laplacian{Sigma: 1}, gram.Recompute}, {kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}, gram.Float32},
 	} {
-		a := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
+		m := testkit.Must(gram.New(t.Context(), c.k, points.NewDense(n, 3, x), 1,
 			&gram.Options{Storage: c.storage, TileSize: 32}))
-		neighbors := testkit.Must(a.Neighbors(t.Context(), position, count))
+		neighbors := testkit.Must(m.Neighbors(t.Context(), position, count))
 		k := mat.NewDense(n, n, nil)
-		testkit.OK(t, a.DenseTo(t.Context(), k))
-		d := a.Diag()
+		testkit.OK(t, m.DenseTo(t.Context(), k))
+		diagonal := m.Diag()
 		value := func(i, j int) float64 {
 			if kernel.Bounded01(c.k) {
 				return float64(float32(k.At(i, j)))
 			}
-			return k.At(i, j) / math.Sqrt(d[i]*d[j])
+			return k.At(i, j) / math.Sqrt(diagonal[i]*diagonal[j])
 		}
 		for i := range n {
 			var want []int

@@ -24,9 +24,9 @@ func TestOpenBLAS(t *testing.T) {
 	for _, x := range pointsInFormats(20, 150, 30, 0.9) {
 		for _, k := range kernels {
 			want := evalMatrix(k, x)
-			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-				m := mustNew(t, k, x, 0.3, &gram.Options{Storage: s, TileSize: 64})
-				checkMatrix(t, fmt.Sprintf("%v %T %v", k, x, s), m, want, 0.3)
+			for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+				m := mustNew(t, k, x, 0.3, &gram.Options{Storage: storage, TileSize: 64})
+				checkMatrix(t, fmt.Sprintf("%v %T %v", k, x, storage), m, want, 0.3)
 			}
 		}
 	}
@@ -34,8 +34,8 @@ func TestOpenBLAS(t *testing.T) {
 	t.Run("allocation", TestNoAllocation)
 }
 
-// images returns points like those of MNIST: 784 coordinates, 19 % of which are not zero.
-func images(b testing.TB, n int) *points.Dense32 {
+// imageLikePoints returns n points like those of MNIST: 784 coordinates, 19 % of which are not zero.
+func imageLikePoints(b testing.TB, n int) *points.Dense32 {
 	b.Helper()
 	x := points.NewDense32(n, 784, nil)
 	for i, v := range pointsInFormats(1, n, 784, 0.19)[1].(*points.Dense32).Data {
@@ -49,7 +49,7 @@ const benchN = 10000
 // BenchmarkNew forms K for n = 10,000 and d = 784, which takes n²d flops and n²/2 exponentials.
 func BenchmarkNew(b *testing.B) {
 	testkit.FastBLAS(b)
-	x := images(b, benchN)
+	x := imageLikePoints(b, benchN)
 	for _, c := range []struct {
 		name    string
 		options gram.Options
@@ -73,16 +73,16 @@ func BenchmarkNew(b *testing.B) {
 // BenchmarkMulTo multiplies t vectors by K for n = 10,000 in every storage, which reads K once and takes 2n²t flops.
 func BenchmarkMulTo(b *testing.B) {
 	testkit.FastBLAS(b)
-	x := images(b, benchN)
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Fixed16} {
-		m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &gram.Options{Storage: s}))
+	x := imageLikePoints(b, benchN)
+	for _, storage := range []gram.Storage{gram.Float32, gram.Float64, gram.Fixed16} {
+		m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &gram.Options{Storage: storage}))
 		for _, t := range []int{1, 10, 26} {
 			src, dst := gaussianMatrix(1, benchN, t), mat.NewDense(benchN, t, nil)
 			flops32, flops64 := 2.0*benchN*benchN*float64(t), 0.0
-			if s == gram.Float64 {
+			if storage == gram.Float64 {
 				flops32, flops64 = 0, flops32
 			}
-			b.Run(fmt.Sprintf("%v/t=%d", s, t), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/t=%d", storage, t), func(b *testing.B) {
 				testkit.BenchmarkFloor(b, float64(m.Bytes()), flops32, flops64, func() error {
 					return m.MulTo(ctx, dst,
 						src)

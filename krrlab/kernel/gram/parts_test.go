@@ -20,23 +20,23 @@ import (
 func TestRankBytes(t *testing.T) {
 	for _, n := range []int{1, 2, 63, 64, 65, 500, 1000, 3585, 20000} {
 		size := (*Options)(nil).withDefaults(n, 1).TileSize
-		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
+		for storage, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
 			for _, ranks := range []int{1, 2, 3, 7, 64} {
 				var largest int64
-				for r := range ranks {
-					tl := newTiling(n, size, cyclicDistribution{r, ranks})
-					largest = max(largest, tableBytes(tl)+width*tl.entryCount())
+				for rank := range ranks {
+					tiles := newTiling(n, size, cyclicDistribution{rank, ranks})
+					largest = max(largest, tableBytes(tiles)+width*tiles.entryCount())
 				}
-				testkit.Equal(t, RankBytes(n, s, ranks), largest, n, s, ranks)
+				testkit.Equal(t, RankBytes(n, storage, ranks), largest, n, storage, ranks)
 			}
 		}
 	}
 	for _, c := range []struct {
-		n     int
-		s     Storage
-		ranks int
+		n       int
+		storage Storage
+		ranks   int
 	}{{10, Auto, 1}, {0, Float32, 1}, {10, Float32, 0}} {
-		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { RankBytes(c.n, c.s, c.ranks) }})
+		testkit.Panics(t, map[string]func(){fmt.Sprint(c): func() { RankBytes(c.n, c.storage, c.ranks) }})
 	}
 }
 
@@ -130,8 +130,9 @@ func checkExactChoice(t *testing.T, m *Matrix, summary kernel.PointSummary) {
 
 // TestChoiceTextOfNaNError checks that the text of a Choice does not call a NaN error within the requested accuracy.
 func TestChoiceTextOfNaNError(t *testing.T) {
-	for e, want := range map[float64]string{1e-3: "within the 0.001 asked", math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
-		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: e}), want)
+	for errorBound, want := range map[float64]string{1e-3: "within the 0.001 asked",
+		math.NaN(): "‖E‖₂ ≲ NaN predicted, above", 0.002: "above"} {
+		testkit.Contains(t, fmt.Sprint(Choice{Accuracy: 1e-3, Error: errorBound}), want)
 	}
 }
 
@@ -143,22 +144,22 @@ func TestNotFinite(t *testing.T) {
 		x.Data[i] = float64(i)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		for _, s := range []Storage{Float64, Float32} {
+		for _, storage := range []Storage{Float64, Float32} {
 			k := kernel.Func{Name: "holed", F: func(a, b []float64) float64 {
 				if max(a[0], b[0]) == 37 && min(a[0], b[0]) == 5 {
 					return v
 				}
 				return kernel.Gaussian{Sigma: 1}.Eval(a, b)
 			}}
-			m, _, err := newMatrix(k, x, 1, &Options{Storage: s, TileSize: 8})
+			m, _, err := newMatrix(k, x, 1, &Options{Storage: storage, TileSize: 8})
 			testkit.OK(t, err)
-			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
+			m.choice.Storage, m.choice.Arithmetic = storage, kernel.Float64
 			m.buildEngine()
 			testkit.Fails(t, m.ops.formAll(t.Context(), nil), "of points 37 and 5 is")
 		}
 	}
-	for c, want := range map[float64]string{math.NaN(): "point 2 has", 1e200: "point 2 has"} {
-		y := points.NewDense(4, 1, []float64{0, 1, c, 2})
+	for coordinate, want := range map[float64]string{math.NaN(): "point 2 has", 1e200: "point 2 has"} {
+		y := points.NewDense(4, 1, []float64{0, 1, coordinate, 2})
 		testkit.Fails(t, testkit.ErrOf(NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone())), want)
 	}
 	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }},
@@ -177,10 +178,10 @@ func TestStorageAndTilesAsText(t *testing.T) {
 		Tiles   Tiles
 	}
 	opts, got := storageAndTiles{Fixed16, SparseTiles}, storageAndTiles{}
-	b := testkit.Must(json.Marshal(opts))
-	if err := json.Unmarshal(b, &got); err != nil || got != opts ||
-		string(b) != `{"Storage":"fixed16","Tiles":"sparse"}` {
-		t.Errorf("%s is read as %v: %v", b, got, err)
+	encoded := testkit.Must(json.Marshal(opts))
+	if err := json.Unmarshal(encoded, &got); err != nil || got != opts ||
+		string(encoded) != `{"Storage":"fixed16","Tiles":"sparse"}` {
+		t.Errorf("%s is read as %v: %v", encoded, got, err)
 	}
 	testkit.Fails(t, json.Unmarshal([]byte(`{"Storage":"half"}`), &got), `storage "half"`)
 	testkit.Fails(t, json.Unmarshal([]byte(`{"Tiles":"some"}`), &got), `tiles "some"`)

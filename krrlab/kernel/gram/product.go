@@ -156,7 +156,7 @@ func (p *product[T]) forEachBlock(ctx context.Context, body func(b int)) error {
 	return accel.ForEach(ctx, (p.e.blocks+perTask-1)/perTask, p.blockTask)
 }
 
-// runBlocks calls blockBody for the blocks of task task.
+// runBlocks calls blockBody for the blocks of the given task.
 func (p *product[T]) runBlocks(_, task int) {
 	perTask := p.blocksPerTask()
 	for b := task * perTask; b < min((task+1)*perTask, p.e.blocks); b++ {
@@ -250,7 +250,7 @@ func (p *product[T]) runTask(thread, task int) {
 	}
 }
 
-// addTile multiplies x by tile index of this rank and adds the results to the sums.
+// addTile multiplies x by the tile of this rank with the given index and adds the results to the sums.
 func (p *product[T]) addTile(thread, index int) {
 	if p.e.dropped != nil && len(p.e.entries[index]) == 0 {
 		return

@@ -16,11 +16,11 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// onRanks runs body on p goroutine ranks.
-func onRanks(p int, body func(c comm.Comm)) {
+// onRanks runs body on size ranks, each of which is a goroutine.
+func onRanks(size int, body func(rank comm.Comm)) {
 	var wg sync.WaitGroup
-	for _, c := range comm.Local(p, 0) {
-		wg.Go(func() { body(c) })
+	for _, rank := range comm.Local(size, 0) {
+		wg.Go(func() { body(rank) })
 	}
 	wg.Wait()
 }
@@ -73,12 +73,12 @@ func TestRanks(t *testing.T) {
 					t.Errorf("%v %v: other bits on %d threads, %v", k, storage, threads, err)
 				}
 			}
-			for i, p := range []int{1, 2, 3, 5, 7} {
+			for i, size := range []int{1, 2, 3, 5, 7} {
 				accel.SetThreads(1 + i%3)
 				var tileBytes [7]int64
-				onRanks(p, func(c comm.Comm) {
+				onRanks(size, func(rank comm.Comm) {
 					opts := opts
-					opts.Comm = c
+					opts.Comm = rank
 					m, err := New(t.Context(), k, x, 0.5, &opts)
 					if err != nil {
 						t.Error(err)
@@ -86,14 +86,14 @@ func TestRanks(t *testing.T) {
 					}
 					y, columns := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil)
 					denseK := mat.NewDense(n, n, nil)
-					before, entryWords := c.Traffic(), int64(1)
+					before, entryWords := rank.Traffic(), int64(1)
 					if err := m.MulTo(t.Context(), y, b); err != nil {
 						t.Error(err)
 					}
 					if storage == Float64 {
 						entryWords = 2
 					}
-					traffic, bytes := c.Traffic().Sub(before), 8*(entryWords*n*cols+2)
+					traffic, bytes := rank.Traffic().Sub(before), 8*(entryWords*n*cols+2)
 					if traffic.Bytes != bytes || traffic.Calls != 1 {
 						t.Errorf("%+v for a product, want %d bytes in one call", traffic, bytes)
 					}
@@ -104,21 +104,21 @@ func TestRanks(t *testing.T) {
 						t.Error(err)
 					}
 					if !mat.Equal(y, want) || !mat.Equal(columns, wantCols) || !mat.Equal(denseK, wantAll) {
-						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, storage, c.Rank(), p)
+						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, storage, rank.Rank(), size)
 					}
-					tileBytes[c.Rank()] = m.ops.tileBytes()
+					tileBytes[rank.Rank()] = m.ops.tileBytes()
 				})
 				if t.Failed() {
 					return
 				}
 				var sum int64
-				for r := range p {
-					if sum += tileBytes[r]; tileBytes[r] > oneProcess.ops.tileBytes()/int64(p)+8*64*64 {
-						t.Errorf("%v: rank %d of %d holds %d of %d bytes", storage, r, p, tileBytes[r],
+				for rank := range size {
+					if sum += tileBytes[rank]; tileBytes[rank] > oneProcess.ops.tileBytes()/int64(size)+8*64*64 {
+						t.Errorf("%v: rank %d of %d holds %d of %d bytes", storage, rank, size, tileBytes[rank],
 							oneProcess.ops.tileBytes())
 					}
 				}
-				testkit.Equal(t, sum, oneProcess.ops.tileBytes(), storage, p)
+				testkit.Equal(t, sum, oneProcess.ops.tileBytes(), storage, size)
 			}
 		}
 	}
@@ -139,11 +139,11 @@ func TestExactSums(t *testing.T) {
 			scaled.Data[3*i+c] = math.Ldexp(scaled.Data[3*i+c], i%24)
 		}
 	}
-	for _, p := range []struct {
+	for _, problem := range []struct {
 		k kernel.Kernel
 		x *points.Dense
 	}{{kernel.Gaussian{Sigma: 0.05}, normalPoints(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, scaled}} {
-		m := testkit.Must(New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width}))
+		m := testkit.Must(New(t.Context(), problem.k, problem.x, 0.5, &Options{Storage: Float64, TileSize: width}))
 		src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
 		testkit.OK(t, m.DenseTo(t.Context(), k))
 		root := func(i int) float64 { return math.Sqrt(max(k.At(i, i), 0x1p-60*mat.Max(k))) }
@@ -160,10 +160,10 @@ func TestExactSums(t *testing.T) {
 				size += math.Abs(k.At(i, j) * src.At(j, 0))
 			}
 			want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(0.5), big.NewFloat(src.At(i, 0))))
-			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+			difference, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
 			bound := (width+4)*u*size + (n/width+2)*0x1p-99*root(i)*norm*1.002
-			if math.Abs(diff) > bound {
-				t.Fatalf("%v: row %d has an error of %.3g, more than %.3g", p.k, i, diff, bound)
+			if math.Abs(difference) > bound {
+				t.Fatalf("%v: row %d has an error of %.3g, more than %.3g", problem.k, i, difference, bound)
 			}
 		}
 	}
@@ -185,8 +185,8 @@ func (largeOffDiagonal) String() string { return "tilted" }
 func TestRanksNotFinite(t *testing.T) {
 	const n = 100
 	x := normalPoints(n, 2)
-	onRanks(2, func(c comm.Comm) {
-		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &Options{Storage: Float64, Comm: c})
+	onRanks(2, func(rank comm.Comm) {
+		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &Options{Storage: Float64, Comm: rank})
 		if err != nil {
 			t.Error(err)
 			return
@@ -201,7 +201,7 @@ func TestRanksNotFinite(t *testing.T) {
 		if !math.IsNaN(y.At(9, 0)) || math.IsNaN(y.At(9, 1)) {
 			t.Errorf("a product with NaN is %v, one with another vector %v", y.At(9, 0), y.At(9, 1))
 		}
-		m, err = New(t.Context(), largeOffDiagonal{}, x, 1, &Options{Storage: Float64, Comm: c})
+		m, err = New(t.Context(), largeOffDiagonal{}, x, 1, &Options{Storage: Float64, Comm: rank})
 		if err != nil {
 			t.Error(err)
 			return
@@ -226,9 +226,9 @@ func TestRanksMemory(t *testing.T) {
 	if _, err := New(t.Context(), k, x, 1, &opts); err == nil {
 		t.Fatalf("4n² bytes fit in %v", opts.Memory)
 	}
-	onRanks(2, func(c comm.Comm) {
+	onRanks(2, func(rank comm.Comm) {
 		opts := opts
-		opts.Comm = c
+		opts.Comm = rank
 		if _, err := New(t.Context(), k, x, 1, &opts); err != nil {
 			t.Error(err)
 		}
@@ -241,15 +241,15 @@ func TestRanksMemory(t *testing.T) {
 // be right for neither vector.
 func TestDifferentVectorsOnRanks(t *testing.T) {
 	x := normalPoints(300, 3)
-	for _, p := range []int{2, 3} {
-		onRanks(p, func(c comm.Comm) { checkDifferentVectors(t, x, c) })
+	for _, size := range []int{2, 3} {
+		onRanks(size, func(rank comm.Comm) { checkDifferentVectors(t, x, rank) })
 	}
 }
 
 // checkDifferentVectors runs TestDifferentVectorsOnRanks on one rank.
-func checkDifferentVectors(t *testing.T, x *points.Dense, c comm.Comm) {
+func checkDifferentVectors(t *testing.T, x *points.Dense, rank comm.Comm) {
 	t.Helper()
-	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Comm: c})
+	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Comm: rank})
 	if err != nil {
 		t.Error(err)
 		return
@@ -259,7 +259,7 @@ func checkDifferentVectors(t *testing.T, x *points.Dense, c comm.Comm) {
 	if err := m.MulTo(t.Context(), y, v); err != nil {
 		t.Error(err)
 	}
-	if c.Rank() == 1 {
+	if rank.Rank() == 1 {
 		v.Set(7, 1, 1+0x1p-52)
 	}
 	testkit.Fails(t, m.MulTo(t.Context(), y, v), "different vectors")

@@ -20,7 +20,7 @@ import (
 // zero column.
 func TestRounding(t *testing.T) {
 	const n, lambda = 150, 0.5
-	for _, p := range []struct {
+	for _, problem := range []struct {
 		k     kernel.Kernel
 		x     *points.Dense
 		limit float64 // upper limit of Rounding, relative to √(tr K)·Σ √k_ii|c_i|
@@ -29,9 +29,9 @@ func TestRounding(t *testing.T) {
 		{kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, normalPoints(n, 3), 1e-12},
 		{kernel.Polynomial{Gamma: 1, Degree: 2}, points.NewDense(n, 3, nil), 0},
 	} {
-		m := testkit.Must(New(t.Context(), p.k, p.x, lambda, nil))
+		m := testkit.Must(New(t.Context(), problem.k, problem.x, lambda, nil))
 		if m.Certified() != nil {
-			t.Errorf("%v: a matrix stored as %v is certified", p.k, m.Storage())
+			t.Errorf("%v: a matrix stored as %v is certified", problem.k, m.Storage())
 		}
 		m = m.Exact(1e-9)
 		c, y := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
@@ -44,18 +44,20 @@ func TestRounding(t *testing.T) {
 			want := new(big.Float).SetPrec(200).SetFloat64(lambda)
 			want.Mul(want, big.NewFloat(c.At(i, 0)))
 			for j := range n {
-				k := new(big.Float).SetPrec(200).SetFloat64(p.k.Eval(p.x.Row(i), p.x.Row(j)))
+				k := new(big.Float).SetPrec(200).SetFloat64(problem.k.Eval(problem.x.Row(i), problem.x.Row(j)))
 				want.Add(want, k.Mul(k, big.NewFloat(c.At(j, 0))))
 			}
 			deviation, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
 			errorSq += deviation * deviation
-			size += math.Sqrt(p.k.Eval(p.x.Row(i), p.x.Row(i))) * math.Abs(c.At(i, 0))
+			size += math.Sqrt(problem.k.Eval(problem.x.Row(i), problem.x.Row(i))) * math.Abs(c.At(i, 0))
 			norm += c.At(i, 0) * c.At(i, 0)
 		}
 		bound := m.Rounding(c)
-		if limit := p.limit*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(errorSq) <= bound[0] &&
+		if limit := problem.limit*math.Sqrt(m.Trace())*size +
+			0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(errorSq) <= bound[0] &&
 			bound[0] <= limit) {
-			t.Errorf("%v: error %.3g, bound %.3g, want a bound of at most %.3g", p.k, math.Sqrt(errorSq), bound[0],
+			t.Errorf("%v: error %.3g, bound %.3g, want a bound of at most %.3g", problem.k, math.Sqrt(errorSq),
+				bound[0],
 				limit)
 		}
 		// The documented formula, for 150 points in tiles of 128.
@@ -65,11 +67,11 @@ func TestRounding(t *testing.T) {
 		}
 		if want := (m.Choice().Error+(128+2+8)*0x1p-53*m.Trace())*root +
 			4*0x1p-53*lambda*math.Sqrt(norm); math.Abs(bound[0]-want) > 1e-12*want {
-			t.Errorf("%v: bound %g, want %g", p.k, bound[0], want)
+			t.Errorf("%v: bound %g, want %g", problem.k, bound[0], want)
 		}
 		c.Scale(0x1p-40, c)
-		testkit.Equal(t, m.Rounding(c)[0], 0x1p-40*bound[0], p.k, bound[0])
-		testkit.Equal(t, bound[1], 0, p.k)
+		testkit.Equal(t, m.Rounding(c)[0], 0x1p-40*bound[0], problem.k, bound[0])
+		testkit.Equal(t, bound[1], 0, problem.k)
 	}
 }
 
@@ -79,15 +81,15 @@ func TestRanksStridedColumns(t *testing.T) {
 	const n = 130
 	idx := []int{129, 0, 64}
 	x := normalPoints(n, 3)
-	for _, p := range []int{2, 3} {
-		onRanks(p, func(c comm.Comm) { checkStridedColumns(t, x, idx, c) })
+	for _, size := range []int{2, 3} {
+		onRanks(size, func(rank comm.Comm) { checkStridedColumns(t, x, idx, rank) })
 	}
 }
 
 // checkStridedColumns runs TestRanksStridedColumns on one rank.
-func checkStridedColumns(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
+func checkStridedColumns(t *testing.T, x *points.Dense, idx []int, rank comm.Comm) {
 	n := x.N
-	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
+	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: rank})
 	if err != nil {
 		t.Error(err)
 		return
@@ -103,10 +105,10 @@ func checkStridedColumns(t *testing.T, x *points.Dense, idx []int, c comm.Comm) 
 		t.Error(err)
 	}
 	if !mat.Equal(bordered.Slice(0, n, 1, 1+len(idx)), want) {
-		t.Errorf("rank %d: columns in a wider matrix differ", c.Rank())
+		t.Errorf("rank %d: columns in a wider matrix differ", rank.Rank())
 	}
 	for _, j := range []int{0, len(idx) + 1} {
-		testkit.Equal(t, blas64.Asum(bordered.ColView(j).(*mat.VecDense).RawVector()), float64(n), c.Rank(), j)
+		testkit.Equal(t, blas64.Asum(bordered.ColView(j).(*mat.VecDense).RawVector()), float64(n), rank.Rank(), j)
 	}
 }
 
@@ -126,25 +128,26 @@ func TestCertified(t *testing.T) {
 		for name, m := range map[string]*Matrix{"whole": complete,
 			"extended": testkit.Must(leading.Extend(t.Context(), x, nil))} {
 			certified := m.Certified()
-			if c := certified.Choice(); !c.Certain || c.Error > 1e-3 || m.choice.Certain || certified.ops != m.ops {
-				t.Fatalf("%v, %s: %+v", k, name, c)
+			if choice := certified.Choice(); !choice.Certain || choice.Error > 1e-3 || m.choice.Certain ||
+				certified.ops != m.ops {
+				t.Fatalf("%v, %s: %+v", k, name, choice)
 			}
-			c, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+			vector, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 			for i := range n {
-				c.Set(i, 0, rng.New(2).Normal(uint64(i)))
+				vector.Set(i, 0, rng.New(2).Normal(uint64(i)))
 			}
-			testkit.OK(t, certified.MulTo(t.Context(), y, c))
+			testkit.OK(t, certified.MulTo(t.Context(), y, vector))
 			var errorSq float64
 			for i := range n {
-				want := new(big.Float).SetPrec(200).Mul(big.NewFloat(lambda), big.NewFloat(c.At(i, 0)))
+				want := new(big.Float).SetPrec(200).Mul(big.NewFloat(lambda), big.NewFloat(vector.At(i, 0)))
 				for j := range n {
 					entry := new(big.Float).SetPrec(200).SetFloat64(k.Eval(x.Row(i), x.Row(j)))
-					want.Add(want, entry.Mul(entry, big.NewFloat(c.At(j, 0))))
+					want.Add(want, entry.Mul(entry, big.NewFloat(vector.At(j, 0))))
 				}
 				deviation, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
 				errorSq += deviation * deviation
 			}
-			if bound := certified.Rounding(c)[0]; !(math.Sqrt(errorSq) <= bound) || bound > 1e-2 {
+			if bound := certified.Rounding(vector)[0]; !(math.Sqrt(errorSq) <= bound) || bound > 1e-2 {
 				t.Errorf("%v, %s: error %g, bound %g", k, name, math.Sqrt(errorSq), bound)
 			}
 		}

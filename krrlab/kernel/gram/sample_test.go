@@ -16,11 +16,11 @@ import (
 func powerNorm(t *testing.T, m *gram.Matrix, n, steps int) (norm float64) {
 	t.Helper()
 	exact := m.Exact(0)
-	v, w, u := gaussianMatrix(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	v, stored, exactProduct := gaussianMatrix(1, n, 1), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for range steps {
 		v.Scale(1/mat.Norm(v, 2), v)
-		testkit.OK(t, errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)))
-		v.Sub(w, u)
+		testkit.OK(t, errors.Join(m.KMulTo(ctx, stored, v), exact.KMulTo(ctx, exactProduct, v)))
+		v.Sub(stored, exactProduct)
 		norm = mat.Norm(v, 2)
 	}
 	return norm
@@ -51,9 +51,10 @@ func TestChoose(t *testing.T) {
 		t.Fatal(choice, err)
 	}
 	m := mustNew(t, k, x, 0.1, opts)
-	if c, l := m.Choice(), choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centered != l.Centered ||
-		c.Error != l.Error {
-		t.Errorf("New chooses %v, Choose %v", c, l)
+	if byNew, byChoose := m.Choice(), choice; byNew.Storage != byChoose.Storage ||
+		byNew.Arithmetic != byChoose.Arithmetic || byNew.Centered != byChoose.Centered ||
+		byNew.Error != byChoose.Error {
+		t.Errorf("New chooses %v, Choose %v", byNew, byChoose)
 	}
 	userChoice := choice
 	userChoice.Reason = "set by the user"
@@ -88,9 +89,9 @@ func TestChooseSparse(t *testing.T) {
 		!mat.Equal(first, second) {
 		t.Errorf("the products differ, error %v", err)
 	}
-	if a, b := alone.Choice().Sparse, given.Choice().Sparse; a.FormedShare != b.FormedShare ||
-		a.StoredShare != b.StoredShare ||
-		a.DroppedNorm != b.DroppedNorm {
-		t.Errorf("New forms %+v, with the tree of Choose %+v", a, b)
+	if own, fromChoose := alone.Choice().Sparse, given.Choice().Sparse; own.FormedShare != fromChoose.FormedShare ||
+		own.StoredShare != fromChoose.StoredShare ||
+		own.DroppedNorm != fromChoose.DroppedNorm {
+		t.Errorf("New forms %+v, with the tree of Choose %+v", own, fromChoose)
 	}
 }

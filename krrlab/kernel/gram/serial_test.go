@@ -32,11 +32,11 @@ func TestTilingMemoryAndIndex(t *testing.T) {
 		if bytes += ownTiles * int64(unsafe.Sizeof([]float32{})); bytes > 40*ownTiles {
 			t.Errorf("rank %d: %d bytes for %d tiles", rank, bytes, ownTiles)
 		}
-		for _, q := range []int{0, 1, int(ownTiles) / 2, int(ownTiles) - 1} {
-			r := tiles.order[q]
-			position, found := tiles.indexOf(int(r.i), int(r.j))
-			if !found || position != q || r.j < 0 || int(r.i) >= tiles.blocks {
-				t.Errorf("rank %d: tile %d is %v, found at %d, %v", rank, q, r, position, found)
+		for _, k := range []int{0, 1, int(ownTiles) / 2, int(ownTiles) - 1} {
+			ref := tiles.order[k]
+			position, found := tiles.indexOf(int(ref.i), int(ref.j))
+			if !found || position != k || ref.j < 0 || int(ref.i) >= tiles.blocks {
+				t.Errorf("rank %d: tile %d is %v, found at %d, %v", rank, k, ref, position, found)
 			}
 		}
 	}

@@ -23,15 +23,15 @@ func scatteredPoints(n, kind int, g rng.Stream) points.Points {
 	d := []int{1, 3, 3, 5, 2, 60, 4}[kind]
 	x := points.NewDense(n, d, nil)
 	g.Normals(x.Data, 0)
-	u := make([]float64, n)
-	g.Sub("u").Float64s(u, 0)
+	uniform := make([]float64, n)
+	g.Sub("u").Float64s(uniform, 0)
 	for i := range n {
 		row := x.Row(i)
 		switch kind {
 		case 0: // points on a line
 			row[0] *= 30
 		case 1: // distant groups
-			row[0] += 40 * math.Floor(8*u[i])
+			row[0] += 40 * math.Floor(8*uniform[i])
 		case 2: // ten copies of each point
 			x.RowTo(row, i-i%10)
 		case 3: // features of very different scales
@@ -109,9 +109,9 @@ func TestSparseTiles(t *testing.T) {
 		g.Sub("v").Normals(v.RawMatrix().Data, 0)
 		var want mat.Dense
 		want.Mul(truth, v)
-		for _, s := range []Storage{Float64, Float32, Fixed16, Recompute} {
-			name := fmt.Sprintf("draw %d: %v of kind %d as %v", draw, k, draw%7, s)
-			m, err := New(ctx, k, x, 0.1, &Options{Storage: s, Tiles: SparseTiles, TileSize: 16})
+		for _, storage := range []Storage{Float64, Float32, Fixed16, Recompute} {
+			name := fmt.Sprintf("draw %d: %v of kind %d as %v", draw, k, draw%7, storage)
+			m, err := New(ctx, k, x, 0.1, &Options{Storage: storage, Tiles: SparseTiles, TileSize: 16})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -128,10 +128,10 @@ func TestSparseTiles(t *testing.T) {
 			withoutDropped, rounding := mat.DenseCopyOf(truth), 0.0
 			for i := range n {
 				for j := range n {
-					switch v, w := truth.At(i, j), dense.At(i, j); {
-					case w != 0:
-						rounding = max(rounding, math.Abs(v-w))
-					case s != Fixed16 || v > 1./65535: // 16 bits round smaller entries to 0
+					switch v, stored := truth.At(i, j), dense.At(i, j); {
+					case stored != 0:
+						rounding = max(rounding, math.Abs(v-stored))
+					case storage != Fixed16 || v > 1./65535: // 16 bits round smaller entries to 0
 						withoutDropped.Set(i, j, 0)
 					}
 				}
@@ -139,21 +139,21 @@ func TestSparseTiles(t *testing.T) {
 			if limit := 2*(c.Error-c.Sparse.DroppedNorm) + 1e-12; rounding > limit {
 				t.Errorf("%s: an entry has an error of %.3g, bound %.3g", name, rounding, limit)
 			}
-			// float32 tiles set entries below 2⁻¹⁰⁰ to 0
+			// The last term allows for float32 tiles, in which entries below 2⁻¹⁰⁰ are 0.
 			if norm := maxRowSumOfDifference(withoutDropped, truth); norm > c.Sparse.DroppedNorm*(1+1e-12)+1e-25 {
 				t.Errorf("%s: a row of the omitted entries sums to %.3g, bound %.3g", name, norm, c.Sparse.DroppedNorm)
 			}
-			rounding = max(rounding, 1e-5*map[Storage]float64{Fixed16: 1}[s]) * float64(n)
+			rounding = max(rounding, 1e-5*map[Storage]float64{Fixed16: 1}[storage]) * float64(n)
 			got.Sub(got, &want)
 			limit := (c.Sparse.DroppedNorm + rounding + 4e-7*float64(n)) * mat.Norm(v, 2)
 			if errorNorm := mat.Norm(got, 2); errorNorm > limit {
 				t.Errorf("%s: a product has an error of %.3g, limit %.3g", name, errorNorm, limit)
 			}
-			for q, j := range idx {
+			for column, j := range idx {
 				for i := range n {
-					if d := math.Abs(columns.At(i, q) - dense.At(i, j)); d > 0 &&
-						(s != Recompute || d > c.Sparse.TileCutoff+2*rounding+1e-6) {
-						t.Fatalf("%s: column %d has %v in row %d, K has %v", name, j, columns.At(i, q), i,
+					if d := math.Abs(columns.At(i, column) - dense.At(i, j)); d > 0 &&
+						(storage != Recompute || d > c.Sparse.TileCutoff+2*rounding+1e-6) {
+						t.Fatalf("%s: column %d has %v in row %d, K has %v", name, j, columns.At(i, column), i,
 							dense.At(i, j))
 					}
 				}
@@ -161,8 +161,9 @@ func TestSparseTiles(t *testing.T) {
 			exact := m.Exact(1e-6)
 			testkit.OK(t, exact.KMulTo(ctx, got, v))
 			got.Sub(got, &want)
-			for q, bound := range exact.Rounding(v) {
-				if errorNorm := mat.Norm(got.ColView(q), 2); errorNorm > bound+0.1*4e-16*mat.Norm(v.ColView(q), 2) {
+			for column, bound := range exact.Rounding(v) {
+				if errorNorm := mat.Norm(got.ColView(column),
+					2); errorNorm > bound+0.1*4e-16*mat.Norm(v.ColView(column), 2) {
 					t.Errorf("%s: an exact product has an error of %.3g, bound %.3g", name, errorNorm, bound)
 				}
 			}
@@ -239,9 +240,11 @@ func TestFalseClaimOfDecreasing(t *testing.T) {
 		return mat.Norm(&difference, 2)
 	}
 	exact := m.Exact(1e-6)
-	if a, b := productError(m), productError(exact); !m.Choice().Sparse.AssumesDecreasing || a < 1e-3 ||
-		b > exact.Rounding(v)[0]+1e-12 {
-		t.Errorf("products have errors of %g with sparse tiles, %g with the exact matrix, whose bound is %g", a, b,
+	if sparseError, exactError := productError(m), productError(exact); !m.Choice().Sparse.AssumesDecreasing ||
+		sparseError < 1e-3 ||
+		exactError > exact.Rounding(v)[0]+1e-12 {
+		t.Errorf("products have errors of %g with sparse tiles, %g with the exact matrix, whose bound is %g",
+			sparseError, exactError,
 			exact.Rounding(v)[0])
 	}
 }
@@ -258,8 +261,8 @@ func TestSparseTilesOnRanks(t *testing.T) {
 	want := mat.NewDense(n, 1, nil)
 	testkit.OK(t, oneProcess.MulTo(ctx, want, v))
 	position := make([]int32, n)
-	for place, i := range rng.New(4).Perm(n) {
-		position[i] = int32(place)
+	for p, i := range rng.New(4).Perm(n) {
+		position[i] = int32(p)
 	}
 	denseTiles := testkit.Must(New(ctx, k, x, 0.1, &Options{Storage: Float64, Tiles: DenseTiles}))
 	sparseNeighbors, err1 := oneProcess.Neighbors(ctx, position, 3)
@@ -324,30 +327,30 @@ func TestSparseTilesChosen(t *testing.T) {
 func TestSparseTilesOfWeighted(t *testing.T) {
 	const n, lambda = 700, 20.0
 	base, k := scatteredPoints(n, 0, rng.New(3)), kernel.Gaussian{Sigma: 0.5}
-	w := make([]float64, n)
-	for i := range w {
-		w[i] = math.Pow(10, 2*math.Sin(float64(i)))
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = math.Pow(10, 2*math.Sin(float64(i)))
 	}
-	x := testkit.Must(points.NewWeighted(base, w))
+	x := testkit.Must(points.NewWeighted(base, weights))
 	want := evalMatrix(k, base)
 	want.Apply(func(i, j int, v float64) float64 { return x.Factors[i] * v * x.Factors[j] }, want)
 	m := testkit.Must(New(t.Context(), k, x, lambda, &Options{Tiles: SparseTiles, Storage: Float64, TileSize: 64}))
 	exact := m.Exact(1)
-	for name, a := range map[string]*Matrix{"stored": m, "recomputed": exact} {
-		s, got, omitted := a.Choice().Sparse, mat.NewDense(n, n, nil), new(mat.Dense)
-		if s == nil || s.StoredShare > 0.5 {
-			t.Fatalf("%s: %+v", name, s)
+	for name, matrix := range map[string]*Matrix{"stored": m, "recomputed": exact} {
+		sparsity, got, omitted := matrix.Choice().Sparse, mat.NewDense(n, n, nil), new(mat.Dense)
+		if sparsity == nil || sparsity.StoredShare > 0.5 {
+			t.Fatalf("%s: %+v", name, sparsity)
 		}
-		testkit.OK(t, a.DenseTo(t.Context(), got))
+		testkit.OK(t, matrix.DenseTo(t.Context(), got))
 		omitted.Sub(want, got)
-		// this matrix is similar to the error, so it has the same eigenvalues
+		// The next matrix is similar to the error, so it has the same eigenvalues.
 		omitted.Apply(func(i, j int, v float64) float64 { return v / x.Factors[j] * x.Factors[i] }, omitted)
-		if norm := mat.Norm(omitted, math.Inf(1)); !(norm <= s.DroppedNorm*(1+1e-9)+1e-9) {
-			t.Errorf("%s: the omitted entries have the norm %g, bound %g", name, norm, s.DroppedNorm)
+		if norm := mat.Norm(omitted, math.Inf(1)); !(norm <= sparsity.DroppedNorm*(1+1e-9)+1e-9) {
+			t.Errorf("%s: the omitted entries have the norm %g, bound %g", name, norm, sparsity.DroppedNorm)
 		}
-		if s.DroppedNorm > 0.25*m.Choice().Accuracy {
+		if sparsity.DroppedNorm > 0.25*m.Choice().Accuracy {
 			t.Errorf("%s: the bound %g of the omitted entries exceeds a quarter of the accuracy %g", name,
-				s.DroppedNorm, m.Choice().Accuracy)
+				sparsity.DroppedNorm, m.Choice().Accuracy)
 		}
 	}
 }

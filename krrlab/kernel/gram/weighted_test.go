@@ -17,12 +17,12 @@ import (
 // withRandomWeights gives the points weights from 1e-4 to 1e4.
 func withRandomWeights(x points.Points) *points.Weighted {
 	n, _ := x.Dims()
-	rnd := rand.New(rand.NewPCG(7, 9))
-	w := make([]float64, n)
-	for i := range w {
-		w[i] = math.Pow(10, 8*rnd.Float64()-4)
+	g := rand.New(rand.NewPCG(7, 9))
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = math.Pow(10, 8*g.Float64()-4)
 	}
-	return testkit.Must(points.NewWeighted(x, w))
+	return testkit.Must(points.NewWeighted(x, weights))
 }
 
 // TestWeighted checks that the matrix of weighted points is SKS, S = diag(√w_i), for all kernels, kinds of points,
@@ -82,10 +82,10 @@ func checkWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern
 	if m.Storage() == gram.Float32 || m.Storage() == gram.Fixed16 || m.Storage() == gram.Recompute {
 		tol = 1e-5
 	}
-	for a, allowed := range map[*gram.Matrix]float64{m: 0, exact: m.Choice().Error + exact.Choice().Error} {
-		testkit.OK(t, a.KMulTo(ctx, y, v))
+	for matrix, allowed := range map[*gram.Matrix]float64{m: 0, exact: m.Choice().Error + exact.Choice().Error} {
+		testkit.OK(t, matrix.KMulTo(ctx, y, v))
 		if difference.Sub(y, want); !(mat.Norm(difference, 2) <= allowed*mat.Norm(v, 2)+tol*mat.Norm(want, 2)) {
-			t.Errorf("%s: a product of %v is off by %g", name, a.Choice(), mat.Norm(difference, 2))
+			t.Errorf("%s: a product of %v is off by %g", name, matrix.Choice(), mat.Norm(difference, 2))
 		}
 	}
 	exactK, part, block := mat.NewDense(n, n, nil), mat.NewDense(3, 2, nil), make([]float64, 9)
@@ -123,19 +123,19 @@ func checkWeighted(t *testing.T, name string, m *gram.Matrix, k *mat.Dense, kern
 func TestWeightedEstimate(t *testing.T) {
 	const n = 1300
 	for _, shift := range []float64{0, 8} {
-		for wi, weight := range []func(i int) float64{
+		for weightsIndex, weight := range []func(i int) float64{
 			func(i int) float64 { return 3 },
 			func(i int) float64 { return ifElse(i%80 == 3, 40, 0.5) },
 			func(i int) float64 { return math.Exp(6 * math.Sin(float64(i*i))) },
 			func(i int) float64 { return ifElse(i == 777, 1e5, 1) },
 		} {
 			x := points.NewDense(n, 3, gaussianMatrix(2, n, 3).RawMatrix().Data)
-			w := make([]float64, n)
-			for i := range w {
-				w[i] = weight(i)
+			weights := make([]float64, n)
+			for i := range weights {
+				weights[i] = weight(i)
 				x.Row(i)[0] += shift
 			}
-			weighted := testkit.Must(points.NewWeighted(x, w))
+			weighted := testkit.Must(points.NewWeighted(x, weights))
 			opts := &gram.Options{Storage: gram.Float32, Accuracy: 1e9, Tiles: gram.DenseTiles}
 			m := testkit.Must(gram.New(ctx, kernel.Gaussian{Sigma: 2}, weighted, 1, opts))
 			got, want := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
@@ -144,7 +144,8 @@ func TestWeightedEstimate(t *testing.T) {
 			got.Sub(got, want)
 			norm := spectralNorm(got)
 			if predicted := m.Choice().Error; !(norm <= predicted && predicted <= 30*norm) {
-				t.Errorf("points shifted by %g, weights %d: ‖E‖₂ = %.3g, predicted %.3g", shift, wi, norm, predicted)
+				t.Errorf("points shifted by %g, weights %d: ‖E‖₂ = %.3g, predicted %.3g", shift, weightsIndex, norm,
+					predicted)
 			}
 		}
 	}

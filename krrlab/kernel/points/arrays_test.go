@@ -37,12 +37,12 @@ func TestArrays(t *testing.T) {
 			t.Fatalf("%s: %T, %v", name, got, err)
 		}
 		for i := range n {
-			a, b := make([]float64, d), make([]float64, d)
-			if x.RowTo(a, i); got != nil {
-				got.RowTo(b, i)
+			want, row := make([]float64, d), make([]float64, d)
+			if x.RowTo(want, i); got != nil {
+				got.RowTo(row, i)
 			}
-			if !reflect.DeepEqual(a, b) {
-				t.Errorf("%s: row %d is %v, want %v", name, i, b, a)
+			if !reflect.DeepEqual(row, want) {
+				t.Errorf("%s: row %d is %v, want %v", name, i, row, want)
 			}
 		}
 		if _, err := fromArrays(func(string, any) any { return []complex64{} }); err == nil {

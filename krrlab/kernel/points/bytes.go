@@ -62,7 +62,8 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	if sparse, ok := x.(*CSR); ok && 12*sparse.NNZ() < n*d {
 		return nil, false
 	}
-	scales, rows := []float64{scale}, make([][]float64, accel.Threads()) // candidates, and scratch rows for storedValues
+	scales := []float64{scale}                 // candidates
+	rows := make([][]float64, accel.Threads()) // scratch memory of storedValues
 	if scale == 0 {
 		smallest, ok := smallestPositive(x, rows)
 		if !ok {

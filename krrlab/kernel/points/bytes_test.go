@@ -26,9 +26,9 @@ func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
 func onEachPath(t *testing.T, f func(t *testing.T)) {
 	previous := simd.CurrentPath()
 	defer simd.UsePath(previous)
-	for _, p := range simd.Paths() {
-		simd.UsePath(p)
-		t.Run(p.String(), f)
+	for _, path := range simd.Paths() {
+		simd.UsePath(path)
+		t.Run(path.String(), f)
 	}
 }
 
@@ -37,22 +37,22 @@ func onEachPath(t *testing.T, f func(t *testing.T)) {
 func TestIntegerInner(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	onEachPath(t, func(t *testing.T) {
-		for _, s := range []struct{ na, nb, d int }{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
+		for _, shape := range []struct{ na, nb, d int }{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785},
 			{6, 4, gemm.MaxBytesK}, {6, 4, 2*gemm.MaxBytesK + 5}} {
-			a, b := drawBytes(g, s.na, s.d, 0.25), drawBytes(g, s.nb, s.d, 0.25)
-			ld, fitsInt32 := s.nb+2, s.d <= gemm.MaxBytesK
-			products, ints := filled[float64](s.na*ld), make([]int32, s.na*ld)
+			a, b := drawBytes(g, shape.na, shape.d, 0.25), drawBytes(g, shape.nb, shape.d, 0.25)
+			ld, fitsInt32 := shape.nb+2, shape.d <= gemm.MaxBytesK
+			products, ints := minusNines[float64](shape.na*ld), make([]int32, shape.na*ld)
 			var w Workspace
 			if !IntegerInner64(products, ld, a, b, &w) {
-				t.Fatalf("%+v: IntegerInner64 returned false", s)
+				t.Fatalf("%+v: IntegerInner64 returned false", shape)
 			}
 			if got := IntegerInner32(ints, ld, a, b, &w); got != fitsInt32 {
-				t.Fatalf("%+v: IntegerInner32 returned %v, want %v", s, got, fitsInt32)
+				t.Fatalf("%+v: IntegerInner32 returned %v, want %v", shape, got, fitsInt32)
 			}
-			for i := range s.na {
+			for i := range shape.na {
 				for j := range ld {
 					want := big.NewInt(0)
-					if j >= s.nb { // padding, which keeps the value of filled
+					if j >= shape.nb { // padding, which keeps the value of minusNines
 						want.SetInt64(-9)
 					} else {
 						for c, v := range a.Row(i) {
@@ -60,8 +60,8 @@ func TestIntegerInner(t *testing.T) {
 						}
 					}
 					if products[i*ld+j] != float64(want.Int64()) ||
-						j < s.nb && fitsInt32 && int64(ints[i*ld+j]) != want.Int64() {
-						t.Fatalf("%+v (%d, %d): %v and %d, want %v", s, i, j, products[i*ld+j], ints[i*ld+j], want)
+						j < shape.nb && fitsInt32 && int64(ints[i*ld+j]) != want.Int64() {
+						t.Fatalf("%+v (%d, %d): %v and %d, want %v", shape, i, j, products[i*ld+j], ints[i*ld+j], want)
 					}
 				}
 			}
@@ -87,15 +87,15 @@ func TestBytesPoints(t *testing.T) {
 					}
 				}
 			}
-			for _, p := range [][2]Points{{x.Slice(2, 8), dense.Slice(2, 8)},
+			for _, pair := range [][2]Points{{x.Slice(2, 8), dense.Slice(2, 8)},
 				{x.Slice(2, 8).Slice(1, 1), dense.Slice(3, 3)},
 				{Gather(x, []int{5, 5, 0}), Gather(dense, []int{5, 5, 0})}} {
-				n, _ := p[0].Dims()
+				n, _ := pair[0].Dims()
 				got, want := make([]float32, n*d), make([]float32, n*d)
-				RowsTo32(p[0], got, d)
-				RowsTo32(p[1], want, d)
-				if _, ok := p[0].(*Bytes); !ok || !slices.Equal(got, want) {
-					t.Errorf("scale %g: %T is %v, want %v", scale, p[0], got, want)
+				RowsTo32(pair[0], got, d)
+				RowsTo32(pair[1], want, d)
+				if _, ok := pair[0].(*Bytes); !ok || !slices.Equal(got, want) {
+					t.Errorf("scale %g: %T is %v, want %v", scale, pair[0], got, want)
 				}
 			}
 			norms := make([]float64, 9)

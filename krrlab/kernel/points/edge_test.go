@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// filled returns n numbers −9.
-func filled[T realNumber](n int) []T {
+// minusNines returns n numbers −9.
+func minusNines[T realNumber](n int) []T {
 	v := make([]T, n)
 	for i := range v {
 		v[i] = -9
@@ -34,7 +34,7 @@ func TestSlices(t *testing.T) {
 						t.Errorf("%T: point %d of [%d, %d) is %v, want %v", p, k, i, j, row, x.Row(i+k))
 					}
 				}
-				// all entries are float32 numbers, so both panels are exact
+				// All entries are float32 numbers, so both panels are exact.
 				for _, panel := range []Panel{NewPanel(p).Slice(i, j), NewPanel32(p).Slice(i, j)} {
 					for k, v := range panel.Norms {
 						want := floats.Dot(x.Row(i+k), x.Row(i+k))
@@ -88,8 +88,8 @@ func TestProductsOfRoundedPoints(t *testing.T) {
 	if d32[0] != 1<<24 || d64[0] != 1<<24+0x1p-6 {
 		t.Errorf("inner products %v of points rounded to float32, %v in float64", d32[0], d64[0])
 	}
-	w.transposeIfCheap(wide, wide, true) // both sides are rounded
-	w.sparseInner(wide, 1, true, func(_ int, acc []float64) {
+	w.transposeIfCheap(wide, wide, roundedValues)
+	w.sparseInner(wide, 1, roundedValues, func(_ int, acc []float64) {
 		if acc[0] != 1 {
 			t.Errorf("a product of rounded numbers is %v, want 1", acc[0])
 		}

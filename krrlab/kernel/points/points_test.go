@@ -17,20 +17,20 @@ import (
 // inFormats returns n points of dimension d as all three types. The share density of the entries is not zero, and every
 // entry is a float32 number.
 func inFormats(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	a, b := NewDense(n, d, nil), NewDense32(n, d, nil)
-	s := &CSR{N: n, D: d, Ptr: []int{0}}
+	g := rand.New(rand.NewPCG(seed, 1))
+	dense, dense32 := NewDense(n, d, nil), NewDense32(n, d, nil)
+	sparse := &CSR{N: n, D: d, Ptr: []int{0}}
 	for i := range n {
 		for j := range d {
-			if rnd.Float64() < density {
-				v := float32(rnd.NormFloat64())
-				a.Data[i*d+j], b.Data[i*d+j] = float64(v), v
-				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, float64(v))
+			if g.Float64() < density {
+				v := float32(g.NormFloat64())
+				dense.Data[i*d+j], dense32.Data[i*d+j] = float64(v), v
+				sparse.Col, sparse.Val = append(sparse.Col, int32(j)), append(sparse.Val, float64(v))
 			}
 		}
-		s.Ptr = append(s.Ptr, len(s.Val))
+		sparse.Ptr = append(sparse.Ptr, len(sparse.Val))
 	}
-	return a, b, s
+	return dense, dense32, sparse
 }
 
 // opaque hides the type of points from the package, so that only the methods of Points are available.
@@ -41,12 +41,12 @@ func allPairs(x, z Points, f func(x, z []float64) float64) []float64 {
 	n, d := x.Dims()
 	m, _ := z.Dims()
 	out := make([]float64, n*m)
-	a, b := make([]float64, d), make([]float64, d)
+	xRow, zRow := make([]float64, d), make([]float64, d)
 	for i := range n {
-		x.RowTo(a, i)
+		x.RowTo(xRow, i)
 		for j := range m {
-			z.RowTo(b, j)
-			out[i*m+j] = f(a, b)
+			z.RowTo(zRow, j)
+			out[i*m+j] = f(xRow, zRow)
 		}
 	}
 	return out
@@ -61,19 +61,19 @@ func TestProductsAndDistances(t *testing.T) {
 		density   float64
 	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {6, 5, 1, 1}, {5, 3, 2, 0.5}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01},
 		{5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
-	for _, c := range shapes {
-		a64, a32, aSparse := inFormats(1, c.na, c.d, c.density)
-		b64, b32, bSparse := inFormats(2, c.nb, c.d, c.density)
-		shift := make([]float64, c.d)
+	for _, shape := range shapes {
+		a64, a32, aSparse := inFormats(1, shape.na, shape.d, shape.density)
+		b64, b32, bSparse := inFormats(2, shape.nb, shape.d, shape.density)
+		shift := make([]float64, shape.d)
 		for j := range shift {
 			shift[j] = float64(j%3) - 1
 		}
-		wantIn := allPairs(a64, b64, floats.Dot)
+		wantInner := allPairs(a64, b64, floats.Dot)
 		wantL1 := allPairs(a64, b64, func(x, z []float64) float64 { return floats.Distance(x, z, 1) })
 		for ia, a := range []Points{a64, a32, aSparse, opaque{a64}} {
 			for ib, b := range []Points{b64, b32, bSparse, opaque{b64}} {
-				checkProductsAndDistances(t, a, b, wantIn, wantL1, &w)
-				if ia == ib && c.d > 0 {
+				checkProductsAndDistances(t, a, b, wantInner, wantL1, &w)
+				if ia == ib && shape.d > 0 {
 					sa, sb := Shift(a, shift), Shift(b, shift)
 					checkProductsAndDistances(t, sa, sb, allPairs(sa, sb, floats.Dot), wantL1, &w)
 				}
@@ -84,19 +84,20 @@ func TestProductsAndDistances(t *testing.T) {
 
 // checkProductsAndDistances compares the products and distances of a and b with the given ones, and checks that the
 // elements between the rows are unchanged. A sum of d terms may have an error of about √d roundings of the largest one.
-func checkProductsAndDistances(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace) {
+func checkProductsAndDistances(t *testing.T, a, b Points, wantInner, wantL1 []float64, w *Workspace) {
 	t.Helper()
 	na, d := a.Dims()
 	nb, _ := b.Dims()
 	ld := nb + 3
+	const sentinel = 77
 	for _, c := range []struct {
 		name string
 		run  func(dst []float64)
 		want []float64
-		eps  float64
+		eps  float64 // error of one rounding, with some slack
 	}{
-		{"Inner64", func(dst []float64) { Inner64(dst, ld, a, b, w) }, wantIn, 1e-15},
-		{"Inner32", func(dst []float64) { inFloat32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantIn,
+		{"Inner64", func(dst []float64) { Inner64(dst, ld, a, b, w) }, wantInner, 1e-15},
+		{"Inner32", func(dst []float64) { inFloat32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantInner,
 			2e-7},
 		{"L1Dist64", func(dst []float64) { L1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
 		{"AccurateL1Dist64", func(dst []float64) { AccurateL1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
@@ -105,7 +106,7 @@ func checkProductsAndDistances(t *testing.T, a, b Points, wantIn, wantL1 []float
 	} {
 		dst := make([]float64, na*ld)
 		for i := range dst {
-			dst[i] = 77
+			dst[i] = sentinel
 		}
 		c.run(dst)
 		scale := 3 * math.Sqrt(float64(d)+1) * (1 + floats.Norm(c.want, math.Inf(1)))
@@ -117,7 +118,7 @@ func checkProductsAndDistances(t *testing.T, a, b Points, wantIn, wantL1 []float
 				}
 			}
 			for j := nb; j < ld; j++ {
-				if dst[i*ld+j] != 77 {
+				if dst[i*ld+j] != sentinel {
 					t.Fatalf("%s wrote beyond its columns", c.name)
 				}
 			}
@@ -146,7 +147,7 @@ func TestSparseProducts(t *testing.T) {
 		want    bool
 	}{{0.002, true}, {0.1, true}, {0.4, false}, {1, false}} {
 		_, _, s := inFormats(4, 64, 1000, c.density)
-		if got := w.transposeIfCheap(s, s, false); got != c.want {
+		if got := w.transposeIfCheap(s, s, exactValues); got != c.want {
 			t.Errorf("density %v: a product uses the nonzeros only: %v, want %v", c.density, got, c.want)
 		}
 	}
@@ -169,21 +170,21 @@ func TestSparseDistances(t *testing.T) {
 		const n, d = 20, 3000
 		x, _, s := inFormats(6, n, d, c.density)
 		perturbed := &CSR{N: n, D: d, Ptr: s.Ptr, Col: s.Col, Val: slices.Clone(s.Val)}
-		for p := range perturbed.Val {
-			perturbed.Val[p] *= 1 + 1e-9
+		for k := range perturbed.Val {
+			perturbed.Val[k] *= 1 + 1e-9
 		}
 		z := NewDense(n, d, nil)
 		for i := range n {
 			perturbed.RowTo(z.Data[i*d:(i+1)*d], i)
 		}
 		w.dense64[0] = nil
-		for _, f := range []func(dst []float64, ld int, a, b Points, w *Workspace){SqDist64, AccurateL1Dist64} {
-			got, want := filled[float64](n*n), make([]float64, n*n)
-			f(got, n, s, perturbed, &w)
+		for _, distances := range []func(dst []float64, ld int, a, b Points, w *Workspace){SqDist64, AccurateL1Dist64} {
+			got, want := minusNines[float64](n*n), make([]float64, n*n)
+			distances(got, n, s, perturbed, &w)
 			if madeDense := len(w.dense64[0]) > 0; madeDense != c.dense {
 				t.Errorf("density %v: made dense: %v, want %v", c.density, madeDense, c.dense)
 			}
-			f(want, n, x, z, &w)
+			distances(want, n, x, z, &w)
 			w.dense64[0] = nil
 			for k, v := range want {
 				if !(math.Abs(got[k]-v) <= 1e-14*v) {
@@ -202,16 +203,16 @@ func TestNoAllocation(t *testing.T) {
 	a64, a32, s := inFormats(5, 30, 200, 0.02)
 	dst := make([]float32, 900)
 	var w Workspace
-	f := func() {
+	formProducts := func() {
 		Inner32(dst, 30, a64, a32, &w)
 		Inner32(dst, 30, s, a32, &w)
 		Inner32(dst, 30, s, s, &w)
 		L1Dist32(dst, 30, s, s, &w)
 		L1Dist32(dst, 30, a64, a32, &w)
 	}
-	f()
+	formProducts()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	if n := testing.AllocsPerRun(10, f); n != 0 {
+	if n := testing.AllocsPerRun(10, formProducts); n != 0 {
 		t.Errorf("%v allocations per round once warm", n)
 	}
 }
@@ -233,14 +234,14 @@ func TestMeanGatherShift(t *testing.T) {
 				t.Errorf("%T: mean %v, want %v", x, got, mean)
 			}
 		}
-		g := Gather(x, idx)
-		h := Gather(Shift(x, mean), idx)
+		gathered := Gather(x, idx)
+		shifted := Gather(Shift(x, mean), idx)
 		row := make([]float64, 6)
 		for k, i := range idx {
-			if g.RowTo(row, k); !slices.Equal(row, a.Row(i)) {
+			if gathered.RowTo(row, k); !slices.Equal(row, a.Row(i)) {
 				t.Errorf("%T: gathered %v, want %v", x, row, a.Row(i))
 			}
-			h.RowTo(row, k)
+			shifted.RowTo(row, k)
 			for j := range row {
 				if row[j] != a.Row(i)[j]-mean[j] {
 					t.Errorf("%T: shifted %v", x, row)
@@ -320,12 +321,12 @@ func TestCheckFinite(t *testing.T) {
 // copy.
 func TestInnerOfItself(t *testing.T) {
 	for _, n := range []int{1, 7, 130} {
-		v := make([]float32, n*33)
-		for i := range v {
-			v[i] = float32((i*7919)%101)/50 - 1
+		data := make([]float32, n*33)
+		for i := range data {
+			data[i] = float32((i*7919)%101)/50 - 1
 		}
-		a := NewDense32(n, 33, v)
-		b := NewDense32(n, 33, slices.Clone(v))
+		a := NewDense32(n, 33, data)
+		b := NewDense32(n, 33, slices.Clone(data))
 		ld := n + 3
 		got, want := make([]float32, n*ld), make([]float32, n*ld)
 		for i := range got {

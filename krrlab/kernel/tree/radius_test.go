@@ -15,11 +15,11 @@ import (
 func exactDistance(x, z []float64, power int) *big.Float {
 	sum := new(big.Float).SetPrec(500)
 	for c, v := range x {
-		w := new(big.Float).SetPrec(500).Sub(big.NewFloat(v), big.NewFloat(z[c]))
-		if w.Abs(w); power == 2 {
-			w.Mul(w, w)
+		difference := new(big.Float).SetPrec(500).Sub(big.NewFloat(v), big.NewFloat(z[c]))
+		if difference.Abs(difference); power == 2 {
+			difference.Mul(difference, difference)
 		}
-		sum.Add(sum, w)
+		sum.Add(sum, difference)
 	}
 	return sum
 }
@@ -43,17 +43,18 @@ func TestBoundsWithRounding(t *testing.T) {
 		}
 		tr := testkit.Must(New(context.Background(), x, 1+int(seed%2)))
 		pointsOf := func(k int) []int { return tr.Order[tr.nodes[k].start:tr.nodes[k].end] }
-		for a, v := range tr.nodes {
+		for a, nd := range tr.nodes {
 			lo, hi, center := tr.box(a)
 			for _, i := range pointsOf(a) {
-				radius := new(big.Float).SetPrec(200).SetFloat64(v.radius)
-				if v.leftChild > 0 && exactDistance(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
-					t.Errorf("seed %d: the ball of node %d with radius %g does not contain point %d", seed, a, v.radius,
+				radius := new(big.Float).SetPrec(200).SetFloat64(nd.radius)
+				if nd.leftChild > 0 && exactDistance(x.Row(i), center, 2).Cmp(radius.Mul(radius, radius)) > 0 {
+					t.Errorf("seed %d: the ball of node %d with radius %g does not contain point %d", seed, a,
+						nd.radius,
 						i)
 				}
 			}
-			if v.radius > distance(lo, hi)*(1+1e-12) {
-				t.Errorf("seed %d: node %d has the radius %g, larger than the diagonal of its box", seed, a, v.radius)
+			if nd.radius > distance(lo, hi)*(1+1e-12) {
+				t.Errorf("seed %d: node %d has the radius %g, larger than the diagonal of its box", seed, a, nd.radius)
 			}
 			for b := range a + 1 {
 				for _, i := range pointsOf(a) {
@@ -77,8 +78,8 @@ func TestBoundsWithRounding(t *testing.T) {
 func TestSplitValue(t *testing.T) {
 	for _, c := range []struct {
 		v    []float64
-		want float64
-		cut  bool
+		want float64 // threshold
+		cut  bool    // whether the values are divided
 	}{
 		{[]float64{3, 3, 3}, 0, false}, {[]float64{3}, 0, false}, {[]float64{1, 2}, 1, true}, {[]float64{1, 1, 1, 2}, 1, true},
 		{[]float64{0, 1, 2, 4, 6, 8, 14, 16}, 8, true},        // the gap of 6 has a quarter of the numbers above it
@@ -96,7 +97,7 @@ func TestSplitValue(t *testing.T) {
 			t.Errorf("%v: split at %v, %v, want %v, %v", c.v, value, cut, c.want, c.cut)
 		}
 	}
-	// one point differs from all others, of which only some are sampled
+	// One point differs from all others, of which only some are sampled.
 	x := points.NewDense(3*maxSampledPoints, 1, nil)
 	x.Data[1] = 1
 	tr := testkit.Must(New(context.Background(), x, 3*maxSampledPoints-1))

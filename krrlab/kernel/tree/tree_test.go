@@ -13,11 +13,11 @@ import (
 
 // pointSets returns point sets of several shapes.
 func pointSets(n int) map[string]points.Points {
-	newPoints := func(d int, f func(row []float64, i int)) *points.Dense {
+	newPoints := func(d int, edit func(row []float64, i int)) *points.Dense {
 		x := points.NewDense(n, d, nil)
 		rng.New(uint64(d)).Normals(x.Data, 0)
 		for i := range n {
-			f(x.Row(i), i)
+			edit(x.Row(i), i)
 		}
 		return x
 	}
@@ -55,9 +55,9 @@ func TestTree(t *testing.T) {
 			}
 		}
 		other := testkit.Must(New(ctx, x.Slice(0, n/3), size))
-		for l := range tr.LeafCount() {
-			if k := tr.Start[l+1] - tr.Start[l]; k < 1 || k > size {
-				t.Errorf("%s: leaf %d has %d points", name, l, k)
+		for leaf := range tr.LeafCount() {
+			if count := tr.Start[leaf+1] - tr.Start[leaf]; count < 1 || count > size {
+				t.Errorf("%s: leaf %d has %d points", name, leaf, count)
 			}
 		}
 		for _, metric := range []Metric{SquaredEuclidean, Manhattan} {
@@ -84,26 +84,26 @@ func TestSkippedSums(t *testing.T) {
 					}
 					return 1
 				}
-				pairs, rows, columns, err := tr.Pairs(t.Context(), u, SquaredEuclidean, step, 1)
+				pairs, rowSums, columnSums, err := tr.Pairs(t.Context(), u, SquaredEuclidean, step, 1)
 				testkit.OK(t, err)
-				wantRows, wantColumns := make([]float64, tr.LeafCount()), make([]float64, u.LeafCount())
-				for l := range wantRows {
-					wantRows[l] = 0.5 * float64(len(u.Order))
+				wantRowSums, wantColumnSums := make([]float64, tr.LeafCount()), make([]float64, u.LeafCount())
+				for leaf := range wantRowSums {
+					wantRowSums[leaf] = 0.5 * float64(len(u.Order))
 				}
-				for l := range wantColumns {
-					wantColumns[l] = 0.5 * float64(len(tr.Order))
+				for leaf := range wantColumnSums {
+					wantColumnSums[leaf] = 0.5 * float64(len(tr.Order))
 				}
 				for _, p := range pairs {
-					wantRows[p.A] -= 0.5 * float64(u.Start[p.B+1]-u.Start[p.B])
-					wantColumns[p.B] -= 0.5 * float64(tr.Start[p.A+1]-tr.Start[p.A])
+					wantRowSums[p.A] -= 0.5 * float64(u.Start[p.B+1]-u.Start[p.B])
+					wantColumnSums[p.B] -= 0.5 * float64(tr.Start[p.A+1]-tr.Start[p.A])
 					if u == tr && p.A != p.B {
-						wantRows[p.B] -= 0.5 * float64(tr.Start[p.A+1]-tr.Start[p.A])
-						wantColumns[p.A] -= 0.5 * float64(u.Start[p.B+1]-u.Start[p.B])
+						wantRowSums[p.B] -= 0.5 * float64(tr.Start[p.A+1]-tr.Start[p.A])
+						wantColumnSums[p.A] -= 0.5 * float64(u.Start[p.B+1]-u.Start[p.B])
 					}
 				}
-				if !slices.Equal(rows, wantRows) || !slices.Equal(columns, wantColumns) {
+				if !slices.Equal(rowSums, wantRowSums) || !slices.Equal(columnSums, wantColumnSums) {
 					t.Errorf("%s, limit %g, %d pairs: sums of rows %v, want %v; of columns %v, want %v", name, limit,
-						len(pairs), rows, wantRows, columns, wantColumns)
+						len(pairs), rowSums, wantRowSums, columnSums, wantColumnSums)
 				}
 			}
 		}
@@ -114,7 +114,7 @@ func TestSkippedSums(t *testing.T) {
 func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric Metric, scale float64) {
 	k := func(distance float64) float64 { return math.Exp(-distance / scale) }
 	const cutoff = 0.01
-	pairs, rows, columns, err := tr.Pairs(context.Background(), u, metric, k, cutoff)
+	pairs, rowBounds, columnBounds, err := tr.Pairs(context.Background(), u, metric, k, cutoff)
 	testkit.OK(t, err)
 	bounds := map[[2]int]float64{}
 	for _, p := range pairs {
@@ -124,19 +124,19 @@ func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric 
 		}
 	}
 	_, d := x.Dims()
-	a, b := make([]float64, d), make([]float64, d)
+	xRow, zRow := make([]float64, d), make([]float64, d)
 	columnSums := make([]float64, len(u.Order)) // sums of the omitted pairs, by columns
-	for la := range tr.LeafCount() {
-		for _, i := range tr.Order[tr.Start[la]:tr.Start[la+1]] {
-			x.RowTo(a, i)
+	for leafA := range tr.LeafCount() {
+		for _, i := range tr.Order[tr.Start[leafA]:tr.Start[leafA+1]] {
+			x.RowTo(xRow, i)
 			rowSum := 0.0
-			for lb := range u.LeafCount() {
-				bound, listed := bounds[[2]int{la, lb}]
-				for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
-					x.RowTo(b, u.Order[place])
+			for leafB := range u.LeafCount() {
+				bound, listed := bounds[[2]int{leafA, leafB}]
+				for position := u.Start[leafB]; position < u.Start[leafB+1]; position++ {
+					x.RowTo(zRow, u.Order[position])
 					var distance float64
-					for c := range a {
-						if v := a[c] - b[c]; metric == SquaredEuclidean {
+					for c := range xRow {
+						if v := xRow[c] - zRow[c]; metric == SquaredEuclidean {
 							distance += v * v
 						} else {
 							distance += math.Abs(v)
@@ -144,23 +144,25 @@ func checkPairs(t *testing.T, name string, x points.Points, tr, u *Tree, metric 
 					}
 					switch v := k(distance); {
 					case listed && v > bound*(1+1e-14), !listed && v >= cutoff:
-						t.Fatalf("%s: points of leaves %d and %d have the kernel %v, bound %v", name, la, lb, v, bound)
+						t.Fatalf("%s: points of leaves %d and %d have the kernel %v, bound %v", name, leafA, leafB, v,
+							bound)
 					case !listed:
 						rowSum += v
-						columnSums[place] += v
+						columnSums[position] += v
 					}
 				}
 			}
-			if rowSum > rows[la]*(1+1e-12) {
-				t.Fatalf("%s: the omitted entries of a row of leaf %d sum to %v, bound %v", name, la, rowSum, rows[la])
+			if rowSum > rowBounds[leafA]*(1+1e-12) {
+				t.Fatalf("%s: the omitted entries of a row of leaf %d sum to %v, bound %v", name, leafA, rowSum,
+					rowBounds[leafA])
 			}
 		}
 	}
-	for lb := range u.LeafCount() {
-		for place := u.Start[lb]; place < u.Start[lb+1]; place++ {
-			if columnSums[place] > columns[lb]*(1+1e-12) {
-				t.Fatalf("%s: the omitted entries of a column of leaf %d sum to %v, bound %v", name, lb,
-					columnSums[place], columns[lb])
+	for leafB := range u.LeafCount() {
+		for position := u.Start[leafB]; position < u.Start[leafB+1]; position++ {
+			if columnSums[position] > columnBounds[leafB]*(1+1e-12) {
+				t.Fatalf("%s: the omitted entries of a column of leaf %d sum to %v, bound %v", name, leafB,
+					columnSums[position], columnBounds[leafB])
 			}
 		}
 	}
