@@ -39,33 +39,35 @@ func TestProfiles(t *testing.T) {
 // seed that converged is no point of the series.
 func TestCurve(t *testing.T) {
 	r := &Report{ID: "figure1", Scale: Laptop}
-	add := func(s int, seed uint64, x *Result) {
+	add := func(s int, seed uint64, result *Result) {
 		r.Entries = append(r.Entries, Entry{Row: "a", Role: exactRole, Case: Case{
-			PrecondSpec: krrlab.PrecondSpec{S: s}, Config: krrlab.Config{Seed: seed}}, Result: x})
+			PrecondSpec: krrlab.PrecondSpec{S: s}, Config: krrlab.Config{Seed: seed}}, Result: result})
 	}
-	for seed, e := range []float64{0.03, 0.01, 0.02, 0.05} {
-		add(10, uint64(seed), convergedResult(10*(seed+1), e))
+	for seed, testError := range []float64{0.03, 0.01, 0.02, 0.05} {
+		add(10, uint64(seed), convergedResult(10*(seed+1), testError))
 	}
-	add(10, 9, stopped(2000, 1000))
+	add(10, 9, stoppedResult(2000, 1000))
 	add(20, 1, nil)
 	add(20, 2, &Result{Status: Failed, Reason: "for a test"})
 	curve := r.curve("a", exactRole)
 	if len(curve) != 2 {
 		t.Fatalf("%d places", len(curve))
 	}
-	p, q := curve[0], curve[1]
-	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.ranSeeds != 5 ||
-		p.complete() {
-		t.Errorf("4 of 5 seeds: %+v", p)
+	first, second := curve[0], curve[1]
+	if !slices.Equal(first.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(first.errors) != 0.025 ||
+		first.ranSeeds != 5 ||
+		first.complete() {
+		t.Errorf("4 of 5 seeds: %+v", first)
 	}
-	if got := spreadCell(errorPercents(p), "%.1f", ""); got != plots.Spread(2.5, 1, 5, "2.5 (1.0–5.0)") {
+	if got := spreadCell(errorPercents(first), "%.1f", ""); got != plots.Spread(2.5, 1, 5, "2.5 (1.0–5.0)") {
 		t.Errorf("spread %+v", got)
 	}
-	if got := p.seedsCell().String(); got != "4 of 5 converged" {
+	if got := first.seedsCell().String(); got != "4 of 5 converged" {
 		t.Errorf("seeds %q", got)
 	}
-	if !math.IsNaN(median(q.errors)) || spreadCell(q.errors, "%g", "").String() != "" || q.seedsCell().String() != "0 of 2 run" {
-		t.Errorf("no seed with an answer: %+v", q)
+	if !math.IsNaN(median(second.errors)) || spreadCell(second.errors, "%g", "").String() != "" ||
+		second.seedsCell().String() != "0 of 2 run" {
+		t.Errorf("no seed with an answer: %+v", second)
 	}
 	lines := series("x", curve, positionOf, errorPercents)
 	if len(lines) != 1 {
@@ -79,48 +81,48 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// mnist1 returns a function that makes up results of figure 1. The exact error is 2 %, plus exactSpread
+// figure1Result returns a function that makes up results of figure 1. The exact error is 2 %, plus exactSpread
 // ten-thousandths for each seed. The error of random features is 2 % + gap·n/s, plus a ten-thousandth for each seed,
 // and their factorization takes 50·s/n seconds.
-func mnist1(gap, exactSpread float64) func(e *Entry) *Result {
+func figure1Result(gap, exactSpread float64) func(e *Entry) *Result {
 	return func(e *Entry) *Result {
 		jitter := 1e-4 * float64(e.Case.Seed)
 		if e.Role == exactRole {
-			x := convergedResult(50, 0.02+exactSpread*jitter)
-			x.Seconds.Solve = 4 + 1e4/float64(e.Case.S)
-			return x
+			result := convergedResult(50, 0.02+exactSpread*jitter)
+			result.Seconds.Solve = 4 + 1e4/float64(e.Case.S)
+			return result
 		}
 		n := float64(e.Case.N)
-		x := convergedResult(1, 0.02+gap*n/float64(e.Case.S)+jitter)
-		x.Seconds.Factor = 50 * float64(e.Case.S) / n
-		return x
+		result := convergedResult(1, 0.02+gap*n/float64(e.Case.S)+jitter)
+		result.Seconds.Factor = 50 * float64(e.Case.S) / n
+		return result
 	}
 }
 
 // TestFigure1Verdicts checks results for which each claim of figure 1 holds, fails, or is open.
 func TestFigure1Verdicts(t *testing.T) {
 	const gap, flat, slow = "the gap", "s does not change", "random features take longer"
-	changed := func(f func(e *Entry, x *Result) *Result) func(e *Entry) *Result {
-		return func(e *Entry) *Result { return f(e, mnist1(0.004, 1)(e)) }
+	changed := func(edit func(e *Entry, result *Result) *Result) func(e *Entry) *Result {
+		return func(e *Entry) *Result { return edit(e, figure1Result(0.004, 1)(e)) }
 	}
-	r := madeUpReport(t, "figure1", mnist1(0.004, 1))
+	r := madeUpReport(t, "figure1", figure1Result(0.004, 1))
 	for _, c := range []struct {
-		name, claims, want string
+		name, claims, want string // claims lists keys of the claims; want is their outcome
 		result             func(e *Entry) *Result
 	}{
-		{"all", "gap s random", Holds, mnist1(0.004, 1)},
-		{"a seed within the exact ones", "gap", Fails, mnist1(0.0002, 1)},
-		{"an exact error that moves by 0.12 %", "s", Fails, mnist1(0.004, 30)},
-		{"random features that are near with few", "random", Fails, mnist1(0.00002, 1)},
-		{"without s = n", "gap s random", Open, changed(func(e *Entry, x *Result) *Result {
+		{"all", "gap s random", Holds, figure1Result(0.004, 1)},
+		{"a seed within the exact ones", "gap", Fails, figure1Result(0.0002, 1)},
+		{"an exact error that moves by 0.12 %", "s", Fails, figure1Result(0.004, 30)},
+		{"random features that are near with few", "random", Fails, figure1Result(0.00002, 1)},
+		{"without s = n", "gap s random", Open, changed(func(e *Entry, result *Result) *Result {
 			if e.Role == featuresRole && e.Case.S == e.Case.N {
 				return nil
 			}
-			return x
+			return result
 		})},
-		{"with a seed that did not converge", "gap s random", Open, changed(func(e *Entry, x *Result) *Result {
-			x.Converged = e.Case.Seed != 2
-			return x
+		{"with a seed that did not converge", "gap s random", Open, changed(func(e *Entry, result *Result) *Result {
+			result.Converged = e.Case.Seed != 2
+			return result
 		})},
 	} {
 		for _, key := range strings.Fields(c.claims) {
@@ -132,59 +134,60 @@ func TestFigure1Verdicts(t *testing.T) {
 	expectOutcome(t, r, gap, Open)
 }
 
-// mnist2 returns a function that makes up results of figure 2. The errors decrease as 1/√n. The error of random
+// figure2Result returns a function that makes up results of figure 2. The errors decrease as 1/√n. The error of random
 // features is that of the exact method times factor, and their time is the share of its time.
-func mnist2(factor, share float64) func(e *Entry) *Result {
+func figure2Result(factor, share float64) func(e *Entry) *Result {
 	return func(e *Entry) *Result {
 		n := float64(e.Case.N)
-		x := convergedResult(50, 2/math.Sqrt(n)+1e-5*float64(e.Case.Seed))
-		x.Seconds.Solve = 1e-7 * n * n
+		result := convergedResult(50, 2/math.Sqrt(n)+1e-5*float64(e.Case.Seed))
+		result.Seconds.Solve = 1e-7 * n * n
 		if e.Role != exactRole {
-			*x.TestError *= factor
-			x.Seconds.Solve *= share
+			*result.TestError *= factor
+			result.Seconds.Solve *= share
 		}
-		return x
+		return result
 	}
 }
 
 // TestFigure2 checks results for which each claim of figure 2 holds, fails, or is open, and the number of seeds.
 func TestFigure2(t *testing.T) {
-	const below, falls, time = "the exact method's error is below", "the exact method's error keeps", "in the time that"
-	r := madeUpReport(t, "figure2", mnist2(1.2, 0.5))
-	for _, claim := range []string{below, falls, time} {
+	const below, falls, faster = "the exact method's error is below", "the exact method's error keeps",
+		"in the time that"
+	r := madeUpReport(t, "figure2", figure2Result(1.2, 0.5))
+	for _, claim := range []string{below, falls, faster} {
 		expectOutcome(t, r, claim, Holds)
 	}
-	for _, claim := range []string{below, time} { // random features are better and faster
-		expectOutcome(t, madeUpReport(t, "figure2", mnist2(0.9, 0.5)), claim, Fails)
+	for _, claim := range []string{below, faster} { // random features are better and faster
+		expectOutcome(t, madeUpReport(t, "figure2", figure2Result(0.9, 0.5)), claim, Fails)
 	}
-	expectOutcome(t, madeUpReport(t, "figure2", mnist2(0.9, 2)), time, Holds) // better in twice the time
+	expectOutcome(t, madeUpReport(t, "figure2", figure2Result(0.9, 2)), faster, Holds) // better in twice the time
 	// Cases that were not run leave the claims open that they would decide, and no others.
 	for name, c := range map[string]struct {
 		without func(e *Entry) bool
 		open    []string
 	}{
-		"the largest n": {func(e *Entry) bool { return e.Case.N == 50000 }, []string{below, falls, time}},
+		"the largest n": {func(e *Entry) bool { return e.Case.N == 50000 }, []string{below, falls, faster}},
 		"a seed": {func(e *Entry) bool {
 			return e.Case.N == 50000 && e.Role == exactRole &&
 				e.Case.Seed == 2
-		}, []string{below, falls, time}},
-		"random features":  {func(e *Entry) bool { return e.Role != exactRole }, []string{below, time}},
-		"the exact method": {func(e *Entry) bool { return e.Role == exactRole }, []string{below, falls, time}},
+		}, []string{below, falls, faster}},
+		"random features":  {func(e *Entry) bool { return e.Role != exactRole }, []string{below, faster}},
+		"the exact method": {func(e *Entry) bool { return e.Role == exactRole }, []string{below, falls, faster}},
 		"a profile at one n": {func(e *Entry) bool { return e.Role == shareRole && e.Case.N == 10000 },
-			[]string{time}},
+			[]string{faster}},
 		"the n before the last": {func(e *Entry) bool { return e.Role == exactRole && e.Case.N == 20000 },
 			[]string{falls}},
 		"a profile at the end": {func(e *Entry) bool { return e.Role == rootRole && e.Case.N == 50000 },
-			[]string{below, time}},
+			[]string{below, faster}},
 		"nothing that was asked": {func(e *Entry) bool { return false }, nil},
 	} {
 		r := madeUpReport(t, "figure2", func(e *Entry) *Result {
 			if c.without(e) {
 				return nil
 			}
-			return mnist2(1.2, 0.5)(e)
+			return figure2Result(1.2, 0.5)(e)
 		})
-		for _, claim := range []string{below, falls, time} {
+		for _, claim := range []string{below, falls, faster} {
 			want := Holds
 			if slices.Contains(c.open, claim) {
 				want = Open
@@ -225,11 +228,11 @@ func TestFiguresSmoke(t *testing.T) {
 		if err := f.Validate(); err != nil {
 			t.Error(err)
 		}
-		if a, b := f.SVG(), f.SVG(); a != b || !strings.Contains(a, exactRole) {
+		if first, second := f.SVG(), f.SVG(); first != second || !strings.Contains(first, exactRole) {
 			t.Errorf("%s is not the same twice", r.ID)
 		}
 	}
-	// The exact method solves one problem, whatever preconditions it.
+	// The exact method solves the same problem with every s, so its errors differ only by the tolerance.
 	for _, row := range reports[0].Rows() {
 		all := allErrors(reports[0].curve(row, exactRole))
 		if lo, hi := minMax(all); hi-lo > 0.011 {

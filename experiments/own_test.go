@@ -16,14 +16,14 @@ import (
 // TestMeasure checks that equal user-defined cases are run once, that a case that fails does not stop the others, and
 // that no file is written.
 func TestMeasure(t *testing.T) {
-	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
+	direct := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5},
 		Config: krrlab.Config{Lambda: 0.5, Solver: krrlab.Direct, Seed: 1}}
-	f := c
-	f.Solver, f.S = krrlab.PCG, 50
-	bad := f
-	bad.S = 300
+	pcg := direct
+	pcg.Solver, pcg.S = krrlab.PCG, 50
+	tooManyFeatures := pcg
+	tooManyFeatures.S = 300
 	dir := t.TempDir()
-	got, err := Measure(context.Background(), []Case{f, c, bad, f}, &Options{Out: dir})
+	got, err := Measure(context.Background(), []Case{pcg, direct, tooManyFeatures, pcg}, &Options{Out: dir})
 	if err != nil || len(got) != 4 {
 		t.Fatalf("%v, %v, want 4 results", got, err)
 	}
@@ -41,7 +41,7 @@ func TestMeasure(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got, err := Measure(ctx, []Case{c}, nil); !errors.Is(err, context.Canceled) ||
+	if got, err := Measure(ctx, []Case{direct}, nil); !errors.Is(err, context.Canceled) ||
 		len(got) != 1 || got[0] != nil {
 		t.Errorf("canceled: %v, %v", got, err)
 	}
@@ -59,8 +59,8 @@ func TestFindReport(t *testing.T) {
 		}
 	}
 	t.Chdir(below)
-	fails(t, errOf(FindReport("table9", Laptop)), "table9")
-	fails(t, errOf(FindReport("table1", Paper)), "krrlab reproduce table1 --scale paper")
+	expectError(t, errorOf(FindReport("table9", Laptop)), "table9")
+	expectError(t, errorOf(FindReport("table1", Paper)), "krrlab reproduce table1 --scale paper")
 	r := madeUpReport(t, "table1", func(*Entry) *Result { return convergedResult(50, 0.02) })
 	r.Scale = Paper
 	if err := r.Save(filepath.Join(results, r.FileName())); err != nil {
@@ -72,5 +72,5 @@ func TestFindReport(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(results, r.FileName()), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, errOf(FindReport("table1", Paper)), "table1.paper.json")
+	expectError(t, errorOf(FindReport("table1", Paper)), "table1.paper.json")
 }

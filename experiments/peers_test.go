@@ -76,9 +76,9 @@ func TestBenchPeers(t *testing.T) {
 		t.Skipf("cannot build krrlab: %v: %s", err, out)
 	}
 	for part, n := range map[string]int{"train": 90, "t10k": 30} {
-		images, labels := digits(n)
-		packed(t, filepath.Join(dir, "mnist", part+"-images-idx3-ubyte.gz"), images, n, 28, 28)
-		packed(t, filepath.Join(dir, "mnist", part+"-labels-idx1-ubyte.gz"), labels, n)
+		images, labels := randomDigits(n)
+		writeIDX(t, filepath.Join(dir, "mnist", part+"-images-idx3-ubyte.gz"), images, n, 28, 28)
+		writeIDX(t, filepath.Join(dir, "mnist", part+"-labels-idx1-ubyte.gz"), labels, n)
 	}
 	cmd := exec.Command(python, "peers/bench_peers.py", "--krrlab", krrlab, "--n", "80", "--features", "20", "--dir",
 		filepath.Join(dir, "out"))
@@ -88,8 +88,9 @@ func TestBenchPeers(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"bench-peers.txt", "bench-peers.md"} {
-		b := must(os.ReadFile(filepath.Join(dir, "out", name)))
-		contains(t, string(b), "n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom", "scikit-learn takes",
+		text := must(os.ReadFile(filepath.Join(dir, "out", name)))
+		expectContains(t, string(text), "n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom",
+			"scikit-learn takes",
 			"times the memory of krrlab", "krrlab, its own choice")
 	}
 	if strings.Contains(string(out), "failed") || strings.Contains(string(out), "not converged") {
@@ -97,14 +98,14 @@ func TestBenchPeers(t *testing.T) {
 	}
 }
 
-// digits returns n images of 784 random pixels and their labels. A bright row of an image encodes its label.
-func digits(n int) (images, labels []byte) {
-	rng := rand.New(rand.NewPCG(1, uint64(n)))
+// randomDigits returns n images of 784 random pixels and their labels. A bright row of an image encodes its label.
+func randomDigits(n int) (images, labels []byte) {
+	g := rand.New(rand.NewPCG(1, uint64(n)))
 	for i := range n {
 		labels = append(labels, byte(i%10))
-		for p := range 784 {
-			v := rng.IntN(80)
-			if p/28 == 2*(i%10)+4 {
+		for pixel := range 784 {
+			v := g.IntN(80)
+			if pixel/28 == 2*(i%10)+4 {
 				v += 150
 			}
 			images = append(images, byte(v))
@@ -113,27 +114,27 @@ func digits(n int) (images, labels []byte) {
 	return images, labels
 }
 
-// packed writes data of the given shape as an idx file, compressed by gzip.
-func packed(t *testing.T, name string, data []byte, shape ...int) {
+// writeIDX writes data of the given shape as an idx file, compressed by gzip.
+func writeIDX(t *testing.T, name string, data []byte, shape ...int) {
 	t.Helper()
-	head := binary.BigEndian.AppendUint32(nil, uint32(0x800+len(shape)))
+	header := binary.BigEndian.AppendUint32(nil, uint32(0x800+len(shape)))
 	for _, v := range shape {
-		head = binary.BigEndian.AppendUint32(head, uint32(v))
+		header = binary.BigEndian.AppendUint32(header, uint32(v))
 	}
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	for _, part := range [][]byte{head, data} {
-		if _, err := z.Write(part); err != nil {
+	var compressed bytes.Buffer
+	zipWriter := gzip.NewWriter(&compressed)
+	for _, part := range [][]byte{header, data} {
+		if _, err := zipWriter.Write(part); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
+	if err := zipWriter.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(name, compressed.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -21,14 +21,14 @@ func plansAt(s Scale) []*Report {
 
 // jobsWithAllData returns the jobs of the plans as if no data set were missing.
 func jobsWithAllData(plans []*Report) []*job {
-	list := planJobs(plans, new((*Options)(nil).withDefaults()))
-	for _, j := range list {
+	jobs := planJobs(plans, new((*Options)(nil).withDefaults()))
+	for _, j := range jobs {
 		if strings.HasPrefix(j.skipReason, "data file") {
 			j.skipReason = ""
 		}
 	}
-	removeSharedCosts(list)
-	return list
+	removeSharedCosts(jobs)
+	return jobs
 }
 
 // TestLaptopBudget checks that no experiment at scale Laptop is predicted to take more than an hour and a half, and no
@@ -37,8 +37,9 @@ func TestLaptopBudget(t *testing.T) {
 	for _, e := range registry {
 		var total float64
 		for _, j := range jobsWithAllData([]*Report{NewPlan(&e, Laptop)}) {
-			if files := must(datasets.Lookup(j.testCase.Data)).Files; j.skipReason != "" || len(files) > 0 && !atHand[j.testCase.Data] {
-				continue // the user may have it; it is not in the budget
+			if files := must(datasets.Lookup(j.testCase.Data)).Files; j.skipReason != "" || len(files) > 0 &&
+				!budgetedData[j.testCase.Data] {
+				continue // the data set is not counted in the budget
 			}
 			total += j.cost.Sum()
 			if j.cost.Bytes > 20<<30 {
@@ -52,18 +53,18 @@ func TestLaptopBudget(t *testing.T) {
 	}
 }
 
-// atHand contains the data sets in files that are counted in the budget of the laptop scale.
-var atHand = map[string]bool{
+// budgetedData contains the data sets in files that are counted in the budget of the laptop scale.
+var budgetedData = map[string]bool{
 	"adult": true, "ijcnn1": true, "mnist": true, "covtype-sample": true, "covtype7-sample": true, "cal-housing": true,
 	"protein": true,
 }
 
 // TestSharedCases checks that a case of several tables is run once.
 func TestSharedCases(t *testing.T) {
-	list := jobsWithAllData(plansAt(Laptop))
+	jobs := jobsWithAllData(plansAt(Laptop))
 	seen := map[string]bool{}
 	shared := 0
-	for _, j := range list {
+	for _, j := range jobs {
 		if seen[j.testCase.key()] {
 			t.Errorf("%v is there twice", j.testCase)
 		}
@@ -75,12 +76,12 @@ func TestSharedCases(t *testing.T) {
 	if shared == 0 {
 		t.Error("no case is shared")
 	}
-	w := row{data: "mnist"}
-	i := slices.IndexFunc(list, func(j *job) bool { return j.testCase.key() == w.pcgCase(10000, 1).key() })
+	mnist := row{data: "mnist"}
+	i := slices.IndexFunc(jobs, func(j *job) bool { return j.testCase.key() == mnist.pcgCase(10000, 1).key() })
 	if i < 0 {
 		t.Fatal("MNIST with s = 10,000, λ_p = λ, τ = 10⁻³ is not planned")
 	}
-	if got := strings.Join(list[i].ids, " "); got != "table1 table2 table3 table4 table5" {
+	if got := strings.Join(jobs[i].ids, " "); got != "table1 table2 table3 table4 table5" {
 		t.Errorf("MNIST with s = 10,000 is for %q", got)
 	}
 }
@@ -88,18 +89,18 @@ func TestSharedCases(t *testing.T) {
 // TestOrder checks that the jobs of one group follow each other, and that only the first of them has the cost of what
 // they share.
 func TestOrder(t *testing.T) {
-	list := jobsWithAllData(plansAt(Laptop))
+	jobs := jobsWithAllData(plansAt(Laptop))
 	closed := map[group]bool{}
-	for i, j := range list {
-		if i > 0 && groupOf(list[i-1].testCase) != groupOf(j.testCase) {
-			closed[groupOf(list[i-1].testCase)] = true
+	for i, j := range jobs {
+		if i > 0 && groupOf(jobs[i-1].testCase) != groupOf(j.testCase) {
+			closed[groupOf(jobs[i-1].testCase)] = true
 		}
 		if closed[groupOf(j.testCase)] {
 			t.Errorf("%v is away from its group", j.testCase)
 		}
 	}
 	var charged int
-	for _, j := range list {
+	for _, j := range jobs {
 		if j.testCase.Data == "mnist" && j.testCase.N == 0 && j.testCase.sharesK() && j.cost.Kernel > 0 {
 			charged++
 		}
@@ -113,17 +114,18 @@ func TestOrder(t *testing.T) {
 // share Z only with the same preconditioner.
 func TestSharedCosts(t *testing.T) {
 	costs := func(done int, cases ...Case) (charged string) {
-		list := planJobs([]*Report{smallPlan(cases...)}, new((*Options)(nil).withDefaults()))
+		jobs := planJobs([]*Report{planOf(cases...)}, new((*Options)(nil).withDefaults()))
 		for i := range done {
-			list[i].result = &Result{}
+			jobs[i].result = &Result{}
 		}
-		removeSharedCosts(list)
-		for _, j := range list[done:] {
+		removeSharedCosts(jobs)
+		for _, j := range jobs[done:] {
 			charged += fmt.Sprintf("%v %v; ", j.cost.Kernel > 0, j.cost.Features > 0)
 		}
 		return charged
 	}
-	pcg, block, other := withFeatures(krrlab.PCG, 60), withFeatures(krrlab.BlockPCG, 60), withFeatures(krrlab.BlockPCG, 60)
+	pcg, block, other := caseWithFeatures(krrlab.PCG, 60), caseWithFeatures(krrlab.BlockPCG, 60),
+		caseWithFeatures(krrlab.BlockPCG, 60)
 	other.Name = "rpcholesky"
 	if got := costs(0, pcg, block); got != "true true; false false; " {
 		t.Error("two jobs:", got)
@@ -160,10 +162,10 @@ func TestTableSettings(t *testing.T) {
 			t.Errorf("%s has no %s, %s", c.table, c.row, c.role)
 			continue
 		}
-		x := got[0].Case
-		if x.S != c.s || x.Kernel.Sigma != c.sigma || x.Lambda != c.lambda || x.Tol != c.tol ||
-			x.LambdaP != c.lambdaP || x.N != 0 || x.CountOnly {
-			t.Errorf("%s, %s, %s: %+v, want the parameters of %+v", c.table, c.row, c.role, x, c)
+		planned := got[0].Case
+		if planned.S != c.s || planned.Kernel.Sigma != c.sigma || planned.Lambda != c.lambda || planned.Tol != c.tol ||
+			planned.LambdaP != c.lambdaP || planned.N != 0 || planned.CountOnly {
+			t.Errorf("%s, %s, %s: %+v, want the parameters of %+v", c.table, c.row, c.role, planned, c)
 		}
 		if !got[0].sameProblem() {
 			t.Errorf("%s, %s is the paper's problem", c.table, c.row)
@@ -175,9 +177,9 @@ func TestTableSettings(t *testing.T) {
 		}
 	}
 	e, _ := Find("table2")
-	if x := NewPlan(e, Laptop).Find("COVTYPE, 40,000 rows of a subset",
-		printedRole)[0]; x.Case.LambdaP != 0.2 || x.Case.S != 3442 || x.sameProblem() {
-		t.Errorf("COVTYPE: %+v", x.Case)
+	if planned := NewPlan(e, Laptop).Find("COVTYPE, 40,000 rows of a subset",
+		printedRole)[0]; planned.Case.LambdaP != 0.2 || planned.Case.S != 3442 || planned.sameProblem() {
+		t.Errorf("COVTYPE: %+v", planned.Case)
 	}
 }
 
@@ -186,10 +188,10 @@ func TestPaperScale(t *testing.T) {
 	for _, id := range []string{"table1", "table2", "table3", "table4", "table5"} {
 		e := must(Find(id))
 		r := NewPlan(e, Paper)
-		p := must(Published(id))
-		for _, row := range p.Rows {
-			es := r.Find(row[0].String(), r.Entries[0].Role)
-			if len(es) == 0 || es[0].SkipReason != "" || !es[0].sameProblem() {
+		published := must(Published(id))
+		for _, row := range published.Rows {
+			entries := r.Find(row[0].String(), r.Entries[0].Role)
+			if len(entries) == 0 || entries[0].SkipReason != "" || !entries[0].sameProblem() {
 				t.Errorf("%s: %v is not planned", id, row[0])
 			}
 		}

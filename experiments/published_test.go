@@ -8,8 +8,8 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// value returns the number in a published table. The test ends if there is none.
-func value(t *testing.T, id, dataset, column string) float64 {
+// publishedNumber returns the number in a published table. The test ends if there is none.
+func publishedNumber(t *testing.T, id, dataset, column string) float64 {
 	t.Helper()
 	v := publishedRow{id, dataset}.number(column)
 	if math.IsNaN(v) {
@@ -20,7 +20,7 @@ func value(t *testing.T, id, dataset, column string) float64 {
 
 // TestSpotValues compares numbers of the tables with the paper, among them numbers that contradict each other.
 func TestSpotValues(t *testing.T) {
-	fails(t, errOf(Published("table6")), `the paper has no table "table6"`)
+	expectError(t, errorOf(Published("table6")), `the paper has no table "table6"`)
 	for _, c := range []struct {
 		id, dataset, column string
 		want                float64
@@ -31,14 +31,14 @@ func TestSpotValues(t *testing.T) {
 		// Tables that contradict each other (theory/ERRATA.md, point 13).
 		{"table1", "IJCNN1", "s", 12500},
 		{"table4", "IJCNN1", "s", 10000},
-		{"table1", "IJCNN1", "iterations", value(t, "table4", "IJCNN1", "proposed_iterations")},
-		{"table1", "IJCNN1", "time", value(t, "table4", "IJCNN1", "proposed_time")},
+		{"table1", "IJCNN1", "iterations", publishedNumber(t, "table4", "IJCNN1", "proposed_iterations")},
+		{"table1", "IJCNN1", "time", publishedNumber(t, "table4", "IJCNN1", "proposed_time")},
 		{"table1", "ADULT", "time", 19.8},
 		{"table4", "ADULT", "proposed_time", 19.1},
 		{"table1", "EPSILON", "error_rate", 0.1021},
 		{"table5", "EPSILON", "tol_1e-3_error", 0.1022},
 	} {
-		if got := value(t, c.id, c.dataset, c.column); got != c.want {
+		if got := publishedNumber(t, c.id, c.dataset, c.column); got != c.want {
 			t.Errorf("%s, %s, %s = %g, want %g", c.id, c.dataset, c.column, got, c.want)
 		}
 	}
@@ -64,10 +64,10 @@ func TestDiscrepancies(t *testing.T) {
 	var moreIterations, otherSize []string
 	for _, row := range must(Published("table2")).Rows {
 		name := row[0].String()
-		if value(t, "table2", name, "iterations") > value(t, "table1", name, "iterations") {
+		if publishedNumber(t, "table2", name, "iterations") > publishedNumber(t, "table1", name, "iterations") {
 			moreIterations = append(moreIterations, name)
 		}
-		if value(t, "table2", name, "s") != value(t, "table1", name, "s") {
+		if publishedNumber(t, "table2", name, "s") != publishedNumber(t, "table1", name, "s") {
 			otherSize = append(otherSize, name)
 		}
 	}
@@ -82,7 +82,7 @@ func TestDiscrepancies(t *testing.T) {
 // TestYearError checks that the printed error of YEARMSD is relative to years near 2,000 (theory/ERRATA.md, point 12).
 func TestYearError(t *testing.T) {
 	const meanYear = 1998.4
-	if rmse := value(t, "table1", "YEARMSD", "error_rate") * meanYear; math.Abs(rmse-9.15) > 0.01 {
+	if rmse := publishedNumber(t, "table1", "YEARMSD", "error_rate") * meanYear; math.Abs(rmse-9.15) > 0.01 {
 		t.Errorf("4.58e-3 of a mean year of %g is %.2f years, want 9.15", meanYear, rmse)
 	}
 }

@@ -15,11 +15,11 @@ func madeUpReport(t *testing.T, id string, resultOf func(e *Entry) *Result) *Rep
 	e := must(Find(id))
 	r := NewPlan(e, Laptop)
 	for i := range r.Entries {
-		x := &r.Entries[i]
-		if x.Result = resultOf(x); x.Result != nil {
-			size := sizeOf(x.Case)
-			x.Result.Data = Data{Name: x.Case.Data, N: size.N, TotalN: size.N, TestN: size.TestN, T: size.T}
-			x.Result.Machine, x.Result.Date, x.Result.Commit = Machine{CPU: "a processor", Threads: 2},
+		entry := &r.Entries[i]
+		if entry.Result = resultOf(entry); entry.Result != nil {
+			size := sizeOf(entry.Case)
+			entry.Result.Data = Data{Name: entry.Case.Data, N: size.N, TotalN: size.N, TestN: size.TestN, T: size.T}
+			entry.Result.Machine, entry.Result.Date, entry.Result.Commit = Machine{CPU: "a processor", Threads: 2},
 				"2017-01-02T03:04:05Z", "v1"
 		}
 	}
@@ -28,30 +28,31 @@ func madeUpReport(t *testing.T, id string, resultOf func(e *Entry) *Result) *Rep
 
 // convergedResult returns a result that converged, with the given share of wrong test rows.
 func convergedResult(iterations int, testError float64) *Result {
-	r := &Result{Status: "converged", Converged: true, Iterations: iterations, TestError: &testError}
-	r.Seconds.Kernel, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Predict = 1, 2, 3, 4, 100
-	r.History = []float64{1, 0.1, 1e-3}
-	return r
+	result := &Result{Status: "converged", Converged: true, Iterations: iterations, TestError: &testError}
+	result.Seconds.Kernel, result.Seconds.Features, result.Seconds.Factor, result.Seconds.Solve,
+		result.Seconds.Predict = 1, 2, 3, 4, 100
+	result.History = []float64{1, 0.1, 1e-3}
+	return result
 }
 
 // cellAt returns the text of a table in column j, counted from 1, of the row with the given name.
-func cellAt(t *testing.T, tab *plots.Table, row string, j int) string {
+func cellAt(t *testing.T, table *plots.Table, row string, j int) string {
 	t.Helper()
-	for _, r := range tab.Rows {
-		if r[0].String() == row {
-			return r[j-1].String()
+	for _, cells := range table.Rows {
+		if cells[0].String() == row {
+			return cells[j-1].String()
 		}
 	}
-	t.Fatalf("%s has no row %q", tab.Title, row)
+	t.Fatalf("%s has no row %q", table.Title, row)
 	return ""
 }
 
 // expectCells compares the cells of a row with the wanted texts, by the number of the column.
-func expectCells(t *testing.T, tab *plots.Table, row string, want map[int]string) {
+func expectCells(t *testing.T, table *plots.Table, row string, want map[int]string) {
 	t.Helper()
-	for j, w := range want {
-		if got := cellAt(t, tab, row, j); got != w {
-			t.Errorf("%s, %s, column %d: %q, want %q", tab.Title, row, j, got, w)
+	for j, wantText := range want {
+		if got := cellAt(t, table, row, j); got != wantText {
+			t.Errorf("%s, %s, column %d: %q, want %q", table.Title, row, j, got, wantText)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func expectOutcome(t *testing.T, r *Report, claim, want string, parts ...string)
 	if got != want {
 		t.Errorf("%s: %s (%s), want %s", claim, got, detail, want)
 	}
-	contains(t, detail, parts...)
+	expectContains(t, detail, parts...)
 }
 
 // outcome returns the outcome and the details of the verdict on a claim, which is given by its first words.
@@ -84,26 +85,26 @@ const (
 )
 
 // table1Report returns results of table 1 with three seeds for MNIST, one seed of ADULT that did not converge, and a
-// subset of COVTYPE. The error of MNIST differs from the published one by off.
-func table1Report(t *testing.T, off float64) *Report {
+// subset of COVTYPE. The error of MNIST differs from the published one by difference.
+func table1Report(t *testing.T, difference float64) *Report {
 	return madeUpReport(t, "table1", func(e *Entry) *Result {
 		switch e.Row {
 		case "MNIST":
-			return convergedResult(80+5*int(e.Case.Seed), 0.0133+off)
+			return convergedResult(80+5*int(e.Case.Seed), 0.0133+difference)
 		case "ADULT":
-			x := convergedResult(13, 0.1499)
+			result := convergedResult(13, 0.1499)
 			if e.Case.Seed == 2 {
-				x.Converged, x.Status, x.Iterations = false, "max-iterations", 1000
+				result.Converged, result.Status, result.Iterations = false, "max-iterations", 1000
 			}
-			return x
+			return result
 		case "IJCNN1":
 			return convergedResult(120, 0.0140)
 		case covtype:
 			return convergedResult(500, 0.1)
 		case covtypeAuto:
-			x := convergedResult(41, 0.0376)
-			x.Seconds.Plan = 12
-			return x
+			result := convergedResult(41, 0.0376)
+			result.Seconds.Plan = 12
+			return result
 		}
 		return nil
 	})
@@ -112,17 +113,17 @@ func table1Report(t *testing.T, off float64) *Report {
 // TestTable1 checks cells, verdicts and the list of rows that were not run.
 func TestTable1(t *testing.T) {
 	r := table1Report(t, 0)
-	tab := r.Table()
+	table := r.Table()
 	// 1+2+3+4 seconds of training, without the 100 of predicting.
-	expectCells(t, tab, "MNIST", map[int]string{4: "90 (85–95)", 6: fmt.Sprint(90. / 85), 7: "10",
+	expectCells(t, table, "MNIST", map[int]string{4: "90 (85–95)", 6: fmt.Sprint(90. / 85), 7: "10",
 		9: fmt.Sprint(10. / 115)})
-	expectCells(t, tab, "ADULT", map[int]string{4: "FAIL (1000)", 5: "13", 6: ""})
+	expectCells(t, table, "ADULT", map[int]string{4: "FAIL (1000)", 5: "13", 6: ""})
 	// The time of Auto includes the plan and stands next to the published one. There are no ratios, because the rows
 	// are not those of the paper.
-	expectCells(t, tab, covtypeAuto, map[int]string{6: "", 7: "22", 9: ""})
+	expectCells(t, table, covtypeAuto, map[int]string{6: "", 7: "22", 9: ""})
 	expectOutcome(t, r, "errors agree", Holds, "MNIST 1.33 % against 1.33 %")
 	expectOutcome(t, table1Report(t, 0.0006), "errors agree", Fails, "MNIST 1.39 %")
-	// ADULT took 1000, 13 are published.
+	// ADULT took 1000 iterations; the paper has 13.
 	expectOutcome(t, r, "iterations of table 1", Fails, "ADULT more than 1000 iterations against 13")
 	if _, d := outcome(t, r, "iterations of table 1"); strings.Contains(d, "COVTYPE") {
 		t.Errorf("a subset is compared with the published row: %s", d)
@@ -132,8 +133,8 @@ func TestTable1(t *testing.T) {
 	if n := len(none.Table().Rows); n != 0 {
 		t.Errorf("%d rows of nothing", n)
 	}
-	if why := r.NotRun().Text(); !strings.Contains(why, "GISETTE") || !strings.Contains(why, "MNIST-1M") {
-		t.Errorf("not run: %s", why)
+	if text := r.NotRun().Text(); !strings.Contains(text, "GISETTE") || !strings.Contains(text, "MNIST-1M") {
+		t.Errorf("not run: %s", text)
 	}
 }
 
@@ -170,10 +171,10 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		if e.Case.Seed == 1 {
 			return &Result{Status: Failed, Reason: "for a test"}
 		}
-		x := convergedResult(80+int(e.Case.Seed), 0)
-		x.TestError = nil
-		x.Seconds.Solve = 100 * float64(e.Case.Seed)
-		return x
+		result := convergedResult(80+int(e.Case.Seed), 0)
+		result.TestError = nil
+		result.Seconds.Solve = 100 * float64(e.Case.Seed)
+		return result
 	})
 	expectCells(t, r.Table(), "MNIST", map[int]string{4: "82.5 (82–83), 2 of 3 seeds", 7: "256", 11: ""})
 	expectOutcome(t, r, "errors agree", Open, "not run at the paper's n: MNIST")
@@ -182,16 +183,17 @@ func TestRowsThatDidNotRun(t *testing.T) {
 // table2Report returns results of table 2 with the given iterations for λ_p = 10λ on MNIST and ADULT.
 func table2Report(t *testing.T, mnist, adult int) *Report {
 	return madeUpReport(t, "table2", func(e *Entry) *Result {
-		its := map[string][3]int{"MNIST": {85, mnist, 0}, "ADULT": {13, adult, 0}, covtype: {500, 300, 200}}[e.Row]
+		iterations := map[string][3]int{"MNIST": {85, mnist, 0}, "ADULT": {13, adult, 0},
+			covtype: {500, 300, 200}}[e.Row]
 		switch {
-		case its[0] == 0:
+		case iterations[0] == 0:
 			return nil
 		case e.Role == lambdaRole:
-			return convergedResult(its[0], 0.1)
+			return convergedResult(iterations[0], 0.1)
 		case e.Role == tenLambdaRole:
-			return convergedResult(its[1], 0.1)
+			return convergedResult(iterations[1], 0.1)
 		}
-		return convergedResult(its[2], 0.1)
+		return convergedResult(iterations[2], 0.1)
 	})
 }
 
@@ -225,9 +227,9 @@ func TestTable3(t *testing.T) {
 				return nil
 			}
 			if e.Role == admmRole {
-				x := convergedResult(200, admm)
-				x.Converged, x.Values = false, map[string]float64{"gap": 0.01, "rho": 0.1}
-				return x
+				result := convergedResult(200, admm)
+				result.Converged, result.Values = false, map[string]float64{"gap": 0.01, "rho": 0.1}
+				return result
 			}
 			return convergedResult(85, 0.0133)
 		})
@@ -242,10 +244,10 @@ func TestTable3(t *testing.T) {
 		}
 	}
 	expectOutcome(t, r, "the method's error", Holds, "(gap 0.5)")
-	stand := madeUpReport(t, "table3", func(e *Entry) *Result {
+	allRan := madeUpReport(t, "table3", func(e *Entry) *Result {
 		return convergedResult(85, map[string]float64{admmRole: 0.1}[e.Role])
 	})
-	for _, v := range stand.Verdicts() {
+	for _, v := range allRan.Verdicts() {
 		if strings.Contains(v.Detail+v.Basis, "stand-in") || !strings.Contains(v.Basis, covtype) {
 			t.Errorf("a verdict on real data mentions a stand-in or lacks its data: %+v", v)
 		}
@@ -262,9 +264,9 @@ func TestTable5(t *testing.T) {
 			if e.Role == coarseRole {
 				return convergedResult(54, coarse)
 			}
-			x := convergedResult(85, 0.0133)
-			x.Reached = []Reached{{0.1, 20}, {0.01, 50 + 3*int(e.Case.Seed)}}
-			return x
+			result := convergedResult(85, 0.0133)
+			result.Reached = []Reached{{0.1, 20}, {0.01, 50 + 3*int(e.Case.Seed)}}
+			return result
 		})
 	}
 	r := report(0.0137)

@@ -57,14 +57,14 @@ func TestSection(t *testing.T) {
 		t.Errorf("the section of smoke results, which are not kept, is %s", s)
 	}
 	s := Section([]*Report{table1Report(t, 0), table2Report(t, 37, 17)})
-	contains(t, s, "| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 |", "a processor with 2 threads",
+	expectContains(t, s, "| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 |", "a processor with 2 threads",
 		"- [Table 1](../experiments/results/table1.laptop.md) fails: iterations of table 1",
 		"- [Table 2](../experiments/results/table2.laptop.md) open: iterations of table 2")
 	if strings.Contains(s, " holds: ") {
 		t.Errorf("a claim that holds is listed with those that fail or are open: %s", s)
 	}
-	s = Section([]*Report{madeUpReport(t, "figure1", mnist1(0.004, 1))})
-	contains(t, s, "![Random features against the exact method", "Of 3 claims 3 hold (")
+	s = Section([]*Report{madeUpReport(t, "figure1", figure1Result(0.004, 1))})
+	expectContains(t, s, "![Random features against the exact method", "Of 3 claims 3 hold (")
 	text := "a\n" + SectionBegin + "\nold\n" + SectionEnd + "\nb\n"
 	got, err := UpdateSection(text, "new\n")
 	if err != nil || got != "a\n"+SectionBegin+"\n\nnew\n\n"+SectionEnd+"\nb\n" {
@@ -73,7 +73,7 @@ func TestSection(t *testing.T) {
 	if again, err := UpdateSection(got, "new\n"); err != nil || again != got {
 		t.Errorf("a second update changes the text: %q, %v", again, err)
 	}
-	fails(t, errOf(UpdateSection("no markers", "new")), "the text has no ")
+	expectError(t, errorOf(UpdateSection("no markers", "new")), "the text has no ")
 }
 
 // TestReadmeRows checks that the numbers in the table of README.md are those of docs/results.md.
@@ -85,12 +85,13 @@ func TestReadmeRows(t *testing.T) {
 		table, _, _ = strings.Cut(table, "\n\n")
 		for _, line := range strings.Split(table, "\n")[2:] {
 			var cells []string
-			for _, c := range strings.Split(strings.Trim(line, "|"), "|") {
-				c, bracket, _ := strings.Cut(strings.TrimSpace(c), " (") // removes the smallest and the largest value
-				if _, s, ok := strings.Cut(bracket, ")"); ok {
-					c += s
+			for _, cell := range strings.Split(strings.Trim(line, "|"), "|") {
+				// The parentheses hold the smallest and the largest value.
+				cell, bracket, _ := strings.Cut(strings.TrimSpace(cell), " (")
+				if _, rest, ok := strings.Cut(bracket, ")"); ok {
+					cell += rest
 				}
-				cells = append(cells, c)
+				cells = append(cells, cell)
 			}
 			out[cells[0]] = cells[1:]
 		}
@@ -117,17 +118,18 @@ func TestReadmeRows(t *testing.T) {
 func TestPartsSum(t *testing.T) {
 	for _, name := range must(filepath.Glob("../docs/*.md")) {
 		text := strings.ReplaceAll(string(must(os.ReadFile(name))), "\n", " ")
-		for _, m := range regexp.MustCompile(`((?:[^,:;]* [\d.]+, )+)total ([\d.]+)`).FindAllStringSubmatch(text, -1) {
+		for _, match := range regexp.MustCompile(`((?:[^,:;]* [\d.]+, )+)total ([\d.]+)`).FindAllStringSubmatch(text,
+			-1) {
 			sum, slack := 0.0, 0.0
-			for _, part := range regexp.MustCompile(`([\d.]+), `).FindAllStringSubmatch(m[1], -1) {
+			for _, part := range regexp.MustCompile(`([\d.]+), `).FindAllStringSubmatch(match[1], -1) {
 				sum, slack = sum+must(strconv.ParseFloat(part[1], 64)), slack+0.05
 			}
-			after := text[strings.Index(text, m[0])+len(m[0]):]
+			after := text[strings.Index(text, match[0])+len(match[0]):]
 			if plan := regexp.MustCompile(`^ plan         chosen in ([\d.]+) s`).FindStringSubmatch(after); plan != nil {
 				sum += must(strconv.ParseFloat(plan[1], 64))
 			}
-			if total := must(strconv.ParseFloat(m[2], 64)); math.Abs(sum-total) > slack+0.05 {
-				t.Errorf("%s: the parts add up to %.1f, the total is %.1f: %s", name, sum, total, m[0])
+			if total := must(strconv.ParseFloat(match[2], 64)); math.Abs(sum-total) > slack+0.05 {
+				t.Errorf("%s: the parts add up to %.1f, the total is %.1f: %s", name, sum, total, match[0])
 			}
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// stopped returns the result of a solve that needs a number of iterations and is stopped after the allowed number.
-func stopped(needs, allowed int) *Result {
-	x := convergedResult(min(needs, allowed), 0.01)
+// stoppedResult returns the result of a solve that needs a number of iterations and is stopped after the allowed
+// number.
+func stoppedResult(needs, allowed int) *Result {
+	result := convergedResult(min(needs, allowed), 0.01)
 	if needs > allowed {
-		x.Status, x.Converged = "max-iterations", false
+		result.Status, result.Converged = "max-iterations", false
 	}
-	return x
+	return result
 }
 
 // TestClaimsFollowTheTruth varies the number of iterations that plain CG needs on MNIST from 300 to 5000, with limits
@@ -27,7 +28,7 @@ func TestClaimsFollowTheTruth(t *testing.T) {
 			r := madeUpReport(t, "table4", func(e *Entry) *Result {
 				switch {
 				case e.Row == "MNIST" && e.Role == plainRole:
-					return stopped(truth, allowed)
+					return stoppedResult(truth, allowed)
 				case e.Row == "MNIST":
 					return convergedResult(preconditioned, 0.1)
 				case e.Row == "GISETTE":
@@ -105,19 +106,19 @@ func TestRuleForClaims(t *testing.T) {
 	}
 }
 
-// errOf returns the error of a call.
-func errOf[T any](_ T, err error) error { return err }
+// errorOf returns the error of a call with two results.
+func errorOf[T any](_ T, err error) error { return err }
 
-// fails reports an error unless err is not nil and its text contains want.
-func fails(t *testing.T, err error, want string) {
+// expectError reports a test error unless err is not nil and its text contains want.
+func expectError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
 }
 
-// contains reports an error for each of the parts that the text does not contain.
-func contains(t testing.TB, text string, parts ...string) {
+// expectContains reports a test error for each of the parts that the text does not contain.
+func expectContains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

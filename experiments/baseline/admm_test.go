@@ -17,9 +17,9 @@ import (
 
 var losses = []baseline.Loss{baseline.Square, baseline.Hinge}
 
-// value returns loss(y, o), written plainly.
-func value(l baseline.Loss, y, o float64) float64 {
-	if l == baseline.Square {
+// plainLoss returns loss(y, o) by its definition.
+func plainLoss(loss baseline.Loss, y, o float64) float64 {
+	if loss == baseline.Square {
 		return 0.5 * math.Pow(y-o, 2)
 	}
 	return math.Max(0, 1-y*o)
@@ -28,45 +28,45 @@ func value(l baseline.Loss, y, o float64) float64 {
 // TestLoss compares the values, the proximal points and the conjugates of the losses with a search over a fine grid
 // and with the inequalities that define them.
 func TestLoss(t *testing.T) {
-	for _, l := range losses {
+	for _, loss := range losses {
 		for _, y := range []float64{1, -1} {
 			for _, rho := range []float64{0.02, 0.5, 1, 3, 200} {
 				for v := -4.0; v <= 4; v += 0.23 {
-					o := l.Prox(y, v, rho)
-					f := func(o float64) float64 { return value(l, y, o) + rho/2*(o-v)*(o-v) }
-					// f is ρ-strongly convex: f(o') ≥ f(o) + ρ/2·(o'−o)² at its minimum.
+					o := loss.Prox(y, v, rho)
+					objective := func(o float64) float64 { return plainLoss(loss, y, o) + rho/2*(o-v)*(o-v) }
+					// objective is ρ-strongly convex: objective(o') ≥ objective(o) + ρ/2·(o'−o)² at its minimum.
 					for _, h := range []float64{1, 0.1, 1e-3, 1e-5} {
 						for _, d := range []float64{h, -h} {
-							if low := f(o) + rho/2*d*d - 1e-14*(1+rho); f(o+d) < low {
-								t.Errorf("%v y = %g v = %g ρ = %g: prox %g, but %g has a value less by %g", l, y, v,
-									rho, o, o+d, low-f(o+d))
+							if low := objective(o) + rho/2*d*d - 1e-14*(1+rho); objective(o+d) < low {
+								t.Errorf("%v y = %g v = %g ρ = %g: prox %g, but %g has a value less by %g", loss, y, v,
+									rho, o, o+d, low-objective(o+d))
 							}
 						}
 					}
 				}
 			}
 			for o := -30.0; o <= 30; o += 0.37 {
-				if got, want := l.Value(y, o), value(l, y, o); math.Abs(got-want) > 1e-12*(1+want) {
-					t.Errorf("%v(%g, %g) = %g, want %g", l, y, o, got, want)
+				if got, want := loss.Value(y, o), plainLoss(loss, y, o); math.Abs(got-want) > 1e-12*(1+want) {
+					t.Errorf("%v(%g, %g) = %g, want %g", loss, y, o, got, want)
 				}
 			}
 			for u := -1.5; u <= 1.5; u += 0.125 {
 				best := math.Inf(-1)
 				for o := -40.0; o <= 40; o += 0.001 {
-					best = math.Max(best, u*o-value(l, y, o))
+					best = math.Max(best, u*o-plainLoss(loss, y, o))
 				}
-				got := l.Conjugate(y, u)
-				inside := l == baseline.Square || -u*y >= 0 && -u*y <= 1
+				got := loss.Conjugate(y, u)
+				inside := loss == baseline.Square || -u*y >= 0 && -u*y <= 1
 				if inside && math.Abs(got-best) > 1e-6 || !inside && !(math.IsInf(got, 1) && best > 3) {
-					t.Errorf("%v*(%g, %g) = %g, at least %g", l, y, u, got, best)
+					t.Errorf("%v*(%g, %g) = %g, at least %g", loss, y, u, got, best)
 				}
 			}
 		}
 	}
 }
 
-// lossObjective returns F(W), written plainly.
-func lossObjective(l baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 {
+// lossObjective returns the objective F(W) by its definition.
+func lossObjective(loss baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 {
 	var out mat.Dense
 	out.Mul(z, w)
 	n, t := y.Dims()
@@ -74,7 +74,7 @@ func lossObjective(l baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 
 	sum := lambda / 2 * norm * norm
 	for i := range n {
 		for j := range t {
-			sum += value(l, y.At(i, j), out.At(i, j))
+			sum += plainLoss(loss, y.At(i, j), out.At(i, j))
 		}
 	}
 	return sum
@@ -82,9 +82,9 @@ func lossObjective(l baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 
 
 // lossOptimum returns the minimum of F for a loss, by the normal equations or by dual coordinate ascent for each
 // column.
-func lossOptimum(t testing.TB, l baseline.Loss, z, y *mat.Dense, lambda float64) float64 {
+func lossOptimum(t testing.TB, loss baseline.Loss, z, y *mat.Dense, lambda float64) float64 {
 	t.Helper()
-	if l == baseline.Square {
+	if loss == baseline.Square {
 		_, best := ridgeOptimum(t, z, y, lambda)
 		return best / 2
 	}
@@ -96,30 +96,30 @@ func lossOptimum(t testing.TB, l baseline.Loss, z, y *mat.Dense, lambda float64)
 	return sum
 }
 
-// hingeOptimum returns the minimum of F for the hinge loss, by dual coordinate ascent (Hsieh et al. 2008): W =
-// Zᵀ(a∘y)/λ with 0 ≤ a ≤ 1.
+// hingeOptimum returns the minimum of F for the hinge loss, by dual coordinate ascent (C.-J. Hsieh et al., ICML 2008):
+// W = Zᵀ(α∘y)/λ with 0 ≤ α ≤ 1.
 func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float64 {
 	t.Helper()
 	n, s := z.Dims()
-	a, w, rnd := make([]float64, n), make([]float64, s), rand.New(rand.NewPCG(1, 2))
+	alpha, w, g := make([]float64, n), make([]float64, s), rand.New(rand.NewPCG(1, 2))
 	norms := make([]float64, n)
 	for i := range n {
 		norms[i] = floats.Dot(z.RawRowView(i), z.RawRowView(i))
 	}
-	order := rnd.Perm(n)
+	order := g.Perm(n)
 	for epoch := range 3000 {
-		rnd.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		g.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			row := z.RawRowView(i)
-			next := math.Max(0, math.Min(1, a[i]+lambda*(1-y[i]*floats.Dot(row, w))/norms[i]))
-			floats.AddScaled(w, (next-a[i])*y[i]/lambda, row)
-			a[i] = next
+			next := math.Max(0, math.Min(1, alpha[i]+lambda*(1-y[i]*floats.Dot(row, w))/norms[i]))
+			floats.AddScaled(w, (next-alpha[i])*y[i]/lambda, row)
+			alpha[i] = next
 		}
 		if epoch%10 != 9 {
 			continue
 		}
 		primal := lossObjective(baseline.Hinge, z, mat.NewDense(n, 1, y), mat.NewDense(s, 1, w), lambda)
-		if dual := floats.Sum(a) - lambda/2*floats.Dot(w, w); primal-dual < 4e-7*primal {
+		if dual := floats.Sum(alpha) - lambda/2*floats.Dot(w, w); primal-dual < 4e-7*primal {
 			return primal
 		}
 	}
@@ -128,9 +128,9 @@ func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float
 }
 
 // targetsOf returns t columns of targets for the points, ±1 if the loss is Hinge.
-func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
-	y := wave(x, t)
-	if l != baseline.Square {
+func targetsOf(loss baseline.Loss, x *points.Dense, t int) *mat.Dense {
+	y := smoothTargets(x, t)
+	if loss != baseline.Square {
 		y = signs(y)
 	}
 	return y
@@ -138,12 +138,13 @@ func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
 
 // expectOptimum checks that the objective of a result is that of its W, and close to the optimum, and that the dual
 // value is a lower bound.
-func expectOptimum(t testing.TB, label string, r *baseline.Result, l baseline.Loss, z, y *mat.Dense, lambda float64) {
+func expectOptimum(t testing.TB, label string, r *baseline.Result, loss baseline.Loss, z, y *mat.Dense,
+	lambda float64) {
 	t.Helper()
-	best, objective := lossOptimum(t, l, z, y, lambda), lossObjective(l, z, y, r.W, lambda)
+	best, objective := lossOptimum(t, loss, z, y, lambda), lossObjective(loss, z, y, r.W, lambda)
 	if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 ||
 		!(math.Abs(objective-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-6)) {
-		t.Errorf("%s, %v: %v, objective %.10g, of W %.10g, optimum %.10g, dual value %.10g", label, l, r.Status,
+		t.Errorf("%s, %v: %v, objective %.10g, of W %.10g, optimum %.10g, dual value %.10g", label, loss, r.Status,
 			r.Objective, objective, best, r.Dual)
 	}
 }
@@ -152,20 +153,21 @@ func expectOptimum(t testing.TB, label string, r *baseline.Result, l baseline.Lo
 // negative.
 func TestADMMDual(t *testing.T) {
 	const n, d, s, lambda = 200, 4, 40, 0.1
-	x := draw(31, n, d)
-	m := sample(t, gaussian, d, s)
+	x := randomPoints(31, n, d)
+	m := sampleFeatures(t, gaussian, d, s)
 	z := denseZ(t, m, x)
-	for _, l := range losses {
-		y := targetsOf(l, x, 1)
-		best := lossOptimum(t, l, z, y, lambda)
+	for _, loss := range losses {
+		y := targetsOf(loss, x, 1)
+		best := lossOptimum(t, loss, z, y, lambda)
 		for _, rho := range []float64{0.001, 0.03, 1, 30} {
-			for _, k := range []int{1, 10} {
-				r := must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: l,
-					RhoGrid: []float64{rho}, Tol: 1e-12, MaxIter: k}))
-				if r.Iterations != k || r.Status != pcg.MaxIterations ||
-					!(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) ||
-					l != baseline.Square && r.Dual == 0 {
-					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", l, rho, k, r.Dual, r.Gap,
+			for _, iterations := range []int{1, 10} {
+				result := must(baseline.ADMM(t.Context(), m, x, lambda, y, &baseline.ADMMOptions{Loss: loss,
+					RhoGrid: []float64{rho}, Tol: 1e-12, MaxIter: iterations}))
+				if result.Iterations != iterations || result.Status != pcg.MaxIterations ||
+					!(result.Dual >= 0 && result.Dual <= best && result.Gap >= 0 && result.Gap <= 1) ||
+					loss != baseline.Square && result.Dual == 0 {
+					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", loss, rho, iterations,
+						result.Dual, result.Gap,
 						best)
 				}
 			}
@@ -184,13 +186,13 @@ func TestADMM(t *testing.T) {
 		{2000, 6, 500, 1, 1, gaussian, 1, 1e-6}, {2000, 6, 500, 1, 3, gaussian, 1, 1e-6},
 		{203, 4, 67, 3, 4, gaussian, 2, 3e-7}, {203, 4, 40, 3, 2, sketched, 2, 3e-7}, {203, 4, 300, 3, 1, gaussian, 2, 3e-7},
 	} {
-		x, m := draw(21, c.n, c.d), sample(t, c.dist, c.d, c.s)
+		x, m := randomPoints(21, c.n, c.d), sampleFeatures(t, c.dist, c.d, c.s)
 		z := denseZ(t, m, x)
-		for _, l := range losses {
-			y := targetsOf(l, x, c.cols)
-			r := must(baseline.ADMM(t.Context(), m, sparse(x), c.lambda, y, &baseline.ADMMOptions{Loss: l,
+		for _, loss := range losses {
+			y := targetsOf(loss, x, c.cols)
+			result := must(baseline.ADMM(t.Context(), m, toCSR(x), c.lambda, y, &baseline.ADMMOptions{Loss: loss,
 				Blocks: c.blocks, RhoGrid: []float64{0.5}, Tol: c.tol, MaxIter: 20000}))
-			expectOptimum(t, fmt.Sprint(c), r, l, z, y, c.lambda)
+			expectOptimum(t, fmt.Sprint(c), result, loss, z, y, c.lambda)
 		}
 	}
 }
@@ -198,28 +200,30 @@ func TestADMM(t *testing.T) {
 // TestADMMIsRandomFeatures checks that with the square loss W is that of RandomFeatures with the same λ, and that the
 // chosen ρ has the smallest objective.
 func TestADMMIsRandomFeatures(t *testing.T) {
-	x := draw(22, 400, 3)
-	y := wave(x, 2)
-	m := sample(t, gaussian, 3, 64)
-	rf := must(baseline.RandomFeatures(t.Context(), m, x, 0.5, y, nil))
-	r := must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{RhoGrid: []float64{0.01, 0.3, 100},
+	x := randomPoints(22, 400, 3)
+	y := smoothTargets(x, 2)
+	m := sampleFeatures(t, gaussian, 3, 64)
+	randomFeatures := must(baseline.RandomFeatures(t.Context(), m, x, 0.5, y, nil))
+	result := must(baseline.ADMM(t.Context(), m, x, 0.5, y, &baseline.ADMMOptions{RhoGrid: []float64{0.01, 0.3, 100},
 		TrialIterations: 50, Tol: 1e-11, MaxIter: 5000}))
-	if o := r.RhoObjectives; r.Rho != 0.3 || len(o) != 3 || !(o[1] < o[0] && o[1] < o[2]) || o[1] < r.Objective {
-		t.Fatalf("ρ = %g of %v", r.Rho, o)
+	if objectives := result.RhoObjectives; result.Rho != 0.3 || len(objectives) != 3 ||
+		!(objectives[1] < objectives[0] && objectives[1] < objectives[2]) || objectives[1] < result.Objective {
+		t.Fatalf("ρ = %g of %v", result.Rho, objectives)
 	}
-	var d mat.Dense
-	d.Sub(r.W, rf.W)
-	if e := mat.Norm(&d, 2) / mat.Norm(rf.W, 2); !(e < 1e-8) || r.Iterations == 5000 {
-		t.Errorf("W has an error of %.3g after %d iterations", e, r.Iterations)
+	var difference mat.Dense
+	difference.Sub(result.W, randomFeatures.W)
+	if relativeError := mat.Norm(&difference, 2) / mat.Norm(randomFeatures.W, 2); !(relativeError < 1e-8) ||
+		result.Iterations == 5000 {
+		t.Errorf("W has an error of %.3g after %d iterations", relativeError, result.Iterations)
 	}
-	// Zero targets: W = 0 at once.
+	// For zero targets W is 0 after one iteration.
 	zero := must(baseline.ADMM(t.Context(), m, x, 1, mat.NewDense(400, 1, nil), nil))
 	if zero.Iterations != 1 || zero.Objective != 0 || zero.Gap != 0 || mat.Norm(zero.W, 2) != 0 {
 		t.Errorf("zero targets: %+v", zero)
 	}
 	y.Set(7, 1, math.NaN())
-	if r := must(baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{MaxIter: 2})); r.Gap == 0 ||
-		r.Status == pcg.Converged {
-		t.Errorf("a target is not a number, and still the gap is %g: %v", r.Gap, r.Status)
+	if result := must(baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{MaxIter: 2})); result.Gap == 0 ||
+		result.Status == pcg.Converged {
+		t.Errorf("a target is not a number, and still the gap is %g: %v", result.Gap, result.Status)
 	}
 }

@@ -23,16 +23,16 @@ var (
 	sketched = feature.TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}}
 )
 
-// sample draws s features of points in R^d.
-func sample(t testing.TB, dist feature.Dist, d, s int) feature.Map {
+// sampleFeatures draws s features of points in R^d.
+func sampleFeatures(t testing.TB, dist feature.Dist, d, s int) feature.Map {
 	t.Helper()
 	m := must(dist.Sample(d, s, rng.New(1).Sub("features")))
 	return m
 }
 
-// wave returns t columns of smooth targets with some noise.
-func wave(x *points.Dense, t int) *mat.Dense {
-	noise := targets(9, x.N, t)
+// smoothTargets returns t columns of smooth targets with some noise.
+func smoothTargets(x *points.Dense, t int) *mat.Dense {
+	noise := randomTargets(9, x.N, t)
 	y := mat.NewDense(x.N, t, nil)
 	for i := range x.N {
 		for j := range t {
@@ -65,10 +65,10 @@ func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, fl
 	for i := range s {
 		a.SetSym(i, i, a.At(i, i)+lambda)
 	}
-	var w, b mat.Dense
-	b.Mul(z.T(), y)
-	var chol mat.Cholesky
-	if !chol.Factorize(a) || chol.SolveTo(&w, &b) != nil {
+	var w, projected mat.Dense
+	projected.Mul(z.T(), y)
+	var factor mat.Cholesky
+	if !factor.Factorize(a) || factor.SolveTo(&w, &projected) != nil {
 		t.Fatal("reference")
 	}
 	return &w, ridgeObjective(z, y, &w, lambda)
@@ -76,11 +76,11 @@ func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, fl
 
 // ridgeObjective returns ‖ZW−Y‖_F²+λ‖W‖_F².
 func ridgeObjective(z, y, w *mat.Dense, lambda float64) float64 {
-	var e mat.Dense
-	e.Mul(z, w)
-	e.Sub(&e, y)
-	a, b := mat.Norm(&e, 2), mat.Norm(w, 2)
-	return a*a + lambda*b*b
+	var residual mat.Dense
+	residual.Mul(z, w)
+	residual.Sub(&residual, y)
+	residualNorm, weightNorm := mat.Norm(&residual, 2), mat.Norm(w, 2)
+	return residualNorm*residualNorm + lambda*weightNorm*weightNorm
 }
 
 // TestRandomFeatures compares W and the objective with the dense solution, also if products are in float32.
@@ -91,16 +91,16 @@ func TestRandomFeatures(t *testing.T) {
 	}{{700, 4, 1, gaussian}, {700, 4, 90, sketched}, {700, 4, 300, gaussian}, {700, 4, 900, sketched},
 		{2000, 6, 500, gaussian}, {2000, 6, 2100, gaussian}} {
 		const lambda = 0.05
-		x, label := draw(11, c.n, c.d), fmt.Sprint(c)
-		y := wave(x, 3)
-		r := must(baseline.RandomFeatures(t.Context(), sample(t, c.dist, c.d, c.s), x, lambda, y, nil))
+		x, label := randomPoints(11, c.n, c.d), fmt.Sprint(c)
+		y := smoothTargets(x, 3)
+		r := must(baseline.RandomFeatures(t.Context(), sampleFeatures(t, c.dist, c.d, c.s), x, lambda, y, nil))
 		z := denseZ(t, r.Map, x)
 		w, best := ridgeOptimum(t, z, y, lambda)
-		near(t, label, r.Objective, best, 1e-10*best)
-		near(t, label, ridgeObjective(z, y, r.W, lambda), r.Objective, 1e-10*best)
-		var d mat.Dense
-		d.Sub(r.W, w)
-		near(t, label, mat.Norm(&d, 2), 0, 1e-6*mat.Norm(w, 2))
+		expectNear(t, label, r.Objective, best, 1e-10*best)
+		expectNear(t, label, ridgeObjective(z, y, r.W, lambda), r.Objective, 1e-10*best)
+		var difference mat.Dense
+		difference.Sub(r.W, w)
+		expectNear(t, label, mat.Norm(&difference, 2), 0, 1e-6*mat.Norm(w, 2))
 		if r.Status != pcg.Converged || !(r.Residual <= 1e-9) || r.Iterations > 10 {
 			t.Errorf("%s: %v, %d iterations, residual %.3g", label, r.Status, r.Iterations, r.Residual)
 		}
@@ -109,12 +109,12 @@ func TestRandomFeatures(t *testing.T) {
 
 // TestSameBits compares the results with one, two and three threads.
 func TestSameBits(t *testing.T) {
-	x := draw(24, 900, 3)
-	y := signs(wave(x, 2))
-	m := sample(t, gaussian, 3, 150)
+	x := randomPoints(24, 900, 3)
+	y := signs(smoothTargets(x, 2))
+	m := sampleFeatures(t, gaussian, 3, 150)
 	before := accel.Threads()
 	defer accel.SetThreads(before)
-	for name, f := range map[string]func() (*baseline.Result, error){
+	for name, fit := range map[string]func() (*baseline.Result, error){
 		"features": func() (*baseline.Result, error) { return baseline.RandomFeatures(t.Context(), m, x, 1, y, nil) },
 		"1 block": func() (*baseline.Result, error) {
 			return baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Loss: baseline.Hinge, MaxIter: 7})
@@ -126,7 +126,7 @@ func TestSameBits(t *testing.T) {
 		var want *mat.Dense
 		for _, threads := range []int{1, 2, 3} {
 			accel.SetThreads(threads)
-			r := must(f())
+			r := must(fit())
 			if want == nil {
 				want = r.W
 			}
@@ -139,15 +139,15 @@ func TestSameBits(t *testing.T) {
 
 // TestFeaturePredict compares predictions with products of the dense features.
 func TestFeaturePredict(t *testing.T) {
-	x, other := draw(14, 300, 3), draw(15, 700, 3)
-	y := wave(x, 2)
+	x, other := randomPoints(14, 300, 3), randomPoints(15, 700, 3)
+	y := smoothTargets(x, 2)
 	for _, dist := range []feature.Dist{gaussian, sketched} {
-		r := must(baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y,
+		r := must(baseline.RandomFeatures(context.Background(), sampleFeatures(t, dist, 3, 120), toCSR(x), 0.01, y,
 			nil))
-		f := must(r.Predict(context.Background(), other))
+		predictions := must(r.Predict(context.Background(), other))
 		var want mat.Dense
 		want.Mul(denseZ(t, r.Map, other), r.W)
-		if !mat.EqualApprox(f, &want, 1e-12) {
+		if !mat.EqualApprox(predictions, &want, 1e-12) {
 			t.Errorf("%v: predictions differ", dist)
 		}
 		if _, err := r.Predict(context.Background(), points.NewDense(0, 3, nil)); err == nil {
@@ -158,38 +158,38 @@ func TestFeaturePredict(t *testing.T) {
 
 // TestErrors checks the errors and the panics of both methods.
 func TestErrors(t *testing.T) {
-	x := draw(18, 600, 3)
-	y := wave(x, 1)
-	m := sample(t, gaussian, 3, 50)
-	farPoint := draw(18, 600, 3)
+	x := randomPoints(18, 600, 3)
+	y := smoothTargets(x, 1)
+	m := sampleFeatures(t, gaussian, 3, 50)
+	farPoint := randomPoints(18, 600, 3)
 	farPoint.Row(599)[2] = 1e30
 	tooLittle := baseline.Options{Memory: accel.Budget{Limit: 1000}}
-	for _, f := range []func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error{
-		func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error {
-			_, err := baseline.RandomFeatures(t.Context(), m, x, 1, y, &o)
+	for _, fit := range []func(m feature.Map, x points.Points, y *mat.Dense, options baseline.Options) error{
+		func(m feature.Map, x points.Points, y *mat.Dense, options baseline.Options) error {
+			_, err := baseline.RandomFeatures(t.Context(), m, x, 1, y, &options)
 			return err
 		},
-		func(m feature.Map, x points.Points, y *mat.Dense, o baseline.Options) error {
-			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Options: o})
+		func(m feature.Map, x points.Points, y *mat.Dense, options baseline.Options) error {
+			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Options: options})
 			return err
 		},
 	} {
-		fails(t, f(sample(t, sketched, 3, 40), farPoint, y, baseline.Options{}), "point 599")
-		fails(t, f(m, x, y, tooLittle), "n = 600, s = 50")
-		panics(t, "rows", func() error { return f(m, x, targets(1, 599, 1), tooLittle) })
-		panics(t, "dim", func() error { return f(sample(t, gaussian, 4, 5), x, y, tooLittle) })
+		expectError(t, fit(sampleFeatures(t, sketched, 3, 40), farPoint, y, baseline.Options{}), "point 599")
+		expectError(t, fit(m, x, y, tooLittle), "n = 600, s = 50")
+		expectPanic(t, "rows", func() error { return fit(m, x, randomTargets(1, 599, 1), tooLittle) })
+		expectPanic(t, "dim", func() error { return fit(sampleFeatures(t, gaussian, 4, 5), x, y, tooLittle) })
 	}
-	// ZᵀZ of rank 1, λ below rounding.
+	// ZᵀZ has rank 1, and λ is below its rounding error.
 	zeros := points.NewDense(600, 3, nil)
 	_, err := baseline.RandomFeatures(t.Context(), m, zeros, 1e-18, y, nil)
-	fails(t, err, "not positive definite")
+	expectError(t, err, "not positive definite")
 	_, err = baseline.ADMM(t.Context(), m, x, 1, y, &baseline.ADMMOptions{Loss: "huber"})
-	fails(t, err, `unknown loss "huber"`)
-	for name, o := range map[string]baseline.ADMMOptions{
+	expectError(t, err, `unknown loss "huber"`)
+	for name, options := range map[string]baseline.ADMMOptions{
 		"blocks": {Blocks: 51}, "ρ": {RhoGrid: []float64{1, 0}}, "grid": {RhoGrid: []float64{}}, "τ": {Tol: -1},
 	} {
-		panics(t, name, func() error {
-			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &o)
+		expectPanic(t, name, func() error {
+			_, err := baseline.ADMM(t.Context(), m, x, 1, y, &options)
 			return err
 		})
 	}
@@ -197,9 +197,9 @@ func TestErrors(t *testing.T) {
 
 // TestInterrupted checks that every stage ends if its context ends.
 func TestInterrupted(t *testing.T) {
-	x := draw(26, 300, 2)
-	y := wave(x, 1)
-	m := sample(t, gaussian, 2, 40)
+	x := randomPoints(26, 300, 2)
+	y := smoothTargets(x, 1)
+	m := sampleFeatures(t, gaussian, 2, 40)
 	for _, endStage := range []string{"features", "factor", "rho", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := baseline.Options{Progress: func(stage string, _, _ int) {

@@ -14,16 +14,16 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel/points"
 )
 
-// draw returns n normally distributed points of R^d.
-func draw(seed uint64, n, d int) *points.Dense {
+// randomPoints returns n normally distributed points of R^d.
+func randomPoints(seed uint64, n, d int) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	rng.New(seed).Normals(x.Data, 0)
 	return x
 }
 
-// targets returns an n×t matrix of normally distributed numbers.
-func targets(seed uint64, n, t int) *mat.Dense {
-	return mat.NewDense(n, t, draw(seed, n, t).Data)
+// randomTargets returns an n×t matrix of normally distributed numbers.
+func randomTargets(seed uint64, n, t int) *mat.Dense {
+	return mat.NewDense(n, t, randomPoints(seed, n, t).Data)
 }
 
 // must returns v, and panics if err is not nil.
@@ -34,16 +34,16 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// fails reports an error unless err is not nil and its text contains want.
-func fails(t *testing.T, err error, want string) {
+// expectError reports an error unless err is not nil and its text contains want.
+func expectError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
 }
 
-// panics reports an error if call does not panic.
-func panics(t *testing.T, name string, call func() error) {
+// expectPanic reports an error if call does not panic.
+func expectPanic(t *testing.T, name string, call func() error) {
 	t.Helper()
 	defer func() {
 		if recover() == nil {
@@ -53,16 +53,16 @@ func panics(t *testing.T, name string, call func() error) {
 	_ = call()
 }
 
-// near reports an error unless got differs from want by at most tolerance.
-func near(t *testing.T, label string, got, want, tolerance float64) {
+// expectNear reports an error unless got differs from want by at most tolerance.
+func expectNear(t *testing.T, label string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {
 		t.Errorf("%s: %.15g, want %.15g, to %.3g", label, got, want, tolerance)
 	}
 }
 
-// sparse returns the points in CSR format, without the zeros.
-func sparse(x *points.Dense) *points.CSR {
+// toCSR returns the points in CSR format, without the zeros.
+func toCSR(x *points.Dense) *points.CSR {
 	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
 	for i := range x.N {
 		for j, v := range x.Row(i) {
@@ -75,8 +75,8 @@ func sparse(x *points.Dense) *points.CSR {
 	return s
 }
 
-// allocated returns the total number of bytes that f allocates when it is called again, on one thread.
-func allocated(f func()) int64 {
+// allocatedBytes returns the total number of bytes that f allocates when it is called again, on one thread.
+func allocatedBytes(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer accel.SetThreads(accel.Threads())

@@ -43,15 +43,15 @@ type residuals struct {
 	conjugate float64 // Σ loss*(y, g) for the subgradients g of the losses; only set by measure
 }
 
-// add adds the sums of other to r.
-func (r *residuals) add(other residuals) {
-	r.primal += other.primal
-	r.change += other.change
-	r.z1 += other.z1
-	r.z2 += other.z2
-	r.dual += other.dual
-	r.loss += other.loss
-	r.conjugate += other.conjugate
+// add adds the sums of addend to r.
+func (r *residuals) add(addend residuals) {
+	r.primal += addend.primal
+	r.change += addend.change
+	r.z1 += addend.z1
+	r.z2 += addend.z2
+	r.dual += addend.dual
+	r.loss += addend.loss
+	r.conjugate += addend.conjugate
 }
 
 // scratch is the temporary memory of one worker goroutine.
@@ -170,7 +170,7 @@ func (w *scratch) sumBlocks() {
 func (s *iteration) updateOutputs(w *scratch, r0, rows int, sum *residuals) {
 	w.sumBlocks()
 	copies := float64(s.Blocks + 1)
-	var part residuals
+	var local residuals
 	for c := range s.t {
 		offset, step := c*s.n+r0, w.sum[c*rows:(c+1)*rows] // Σ_j y_j, and then δ
 		y, yd, target := s.y[offset:offset+rows], s.yd[offset:offset+rows], s.targets[offset:offset+rows]
@@ -181,24 +181,24 @@ func (s *iteration) updateOutputs(w *scratch, r0, rows int, sum *residuals) {
 			mean := half - delta
 			step[i], y[i] = delta, mean
 			yd[i] += delta
-			part.primal += copies * delta * delta
-			part.dual += copies * yd[i] * yd[i]
-			part.z1 += half * half
-			part.z2 += mean * mean
-			part.change += (mean - previous) * (mean - previous)
+			local.primal += copies * delta * delta
+			local.dual += copies * yd[i] * yd[i]
+			local.z1 += half * half
+			local.z2 += mean * mean
+			local.change += (mean - previous) * (mean - previous)
 		}
 		for j, blocks := range w.out {
 			out, yj := blocks[c*rows:(c+1)*rows], s.yj[j][offset:offset+rows]
 			for i, v := range out {
 				previous, updated := yj[i], v+step[i]
 				yj[i], out[i] = updated, updated+yd[i]
-				part.z1 += v * v
-				part.z2 += updated * updated
-				part.change += (updated - previous) * (updated - previous)
+				local.z1 += v * v
+				local.z2 += updated * updated
+				local.change += (updated - previous) * (updated - previous)
 			}
 		}
 	}
-	sum.add(part)
+	sum.add(local)
 }
 
 // updateWeights updates the consensus weights x and the duals x̃ and x̃_j:

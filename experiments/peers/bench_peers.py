@@ -1,20 +1,22 @@
 #!/usr/bin/python3
-"""krrlab against NumPy and scikit-learn on MNIST, side by side; `make bench-peers`.
+"""Benchmarks krrlab, NumPy and scikit-learn on MNIST; `make bench-peers` runs this script.
 
-Runs every program once in each repetition, one after the other, with the same n, sigma,
-lambda, lambda_p, s and tolerance, and prints the medians over the repetitions:
+In each repetition it runs every program once, one after the other, with the same n, sigma,
+lambda, lambda_p, s and tolerance. It prints the medians over the repetitions:
 
-  krrlab        the binary; random features as NumPy has them, what else its `fit --help`
-                knows of (Nystrom, RPCholesky, block PCG, 16-bit tiles), and what it
-                chooses itself, s and lambda_p too
+  krrlab        the binary with the random features of the NumPy row, with the other methods
+                that its `fit --help` lists (Nystrom, RPCholesky, block PCG, 16-bit tiles),
+                and with the method, s and lambda_p that it chooses automatically
   NumPy         krr_numpy.py with random features and with Nystrom
   scikit-learn  krr_sklearn.py --mnist: KernelRidge in float64
 
-and ratios: how many times the seconds and the memory of the first krrlab row a program
-takes, and the best krrlab row against each peer. Total is what the program says of itself:
-from reading the files to the test error; krrlab's holds a check of the true residual too.
+It also prints ratios: the seconds and the memory of each program relative to the first row
+of krrlab, and of each peer relative to the best row of krrlab. The total seconds are those
+that the program reports, from reading the files to the test error; krrlab's total includes
+a check of the true residual.
 
-Needs $KRRLAB_DATA/mnist, numpy and scikit-learn; on Debian: apt-get install python3-sklearn
+The script needs $KRRLAB_DATA/mnist, numpy and scikit-learn; on Debian: apt-get install
+python3-sklearn
 """
 
 import argparse
@@ -29,8 +31,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 MNIST = [f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
 
-# Rows of krrlab: the name, and flags that a version must know to run it. The first one
-# is what ratios are taken to. "half" is the rank: s/2.
+# Rows of krrlab: the name, and the flags of the run. A row is left out if the binary does not
+# know one of the values. Ratios are relative to the first row. "rank": "half" means the rank s/2.
 KRRLAB = (
     ("krrlab, random features", {"precond": "features", "solver": "pcg", "storage": "float32"}),
     ("krrlab, Nystrom", {"precond": "nystrom", "solver": "pcg", "storage": "float32"}),
@@ -45,13 +47,14 @@ KRRLAB = (
 
 
 def fail(message):
+    """Ends the program with a message."""
     sys.exit("bench-peers: " + message)
 
 
-def check(a):
-    """Ends the program, with one line, if something is not there."""
-    if not os.access(a.krrlab, os.X_OK):
-        fail(f"{a.krrlab} is not there: make build")
+def check(args):
+    """Ends the program with a message if the binary, the data or numpy is missing."""
+    if not os.access(args.krrlab, os.X_OK):
+        fail(f"{args.krrlab} is not there: make build")
     root = os.environ.get("KRRLAB_DATA")
     if not root:
         fail("KRRLAB_DATA is not set: it names the folder that holds mnist/ (krrlab data info mnist)")
@@ -63,37 +66,37 @@ def check(a):
         fail("no numpy: apt-get install python3-numpy")
 
 
-def programs(a):
-    """The rows: a name, the command, and whether the program is krrlab."""
-    known = subprocess.run([a.krrlab, "fit", "--help"], capture_output=True, text=True).stdout
-    common = ["--sigma", str(a.sigma), "--lambda", str(a.ridge)]
-    free = [*common, "--n", str(a.n), "--tol", str(a.tol), "--seed", "1"]
+def programs(args):
+    """Returns the rows: a name, the command, and whether the program is krrlab."""
+    known = subprocess.run([args.krrlab, "fit", "--help"], capture_output=True, text=True).stdout
+    common = ["--sigma", str(args.sigma), "--lambda", str(args.ridge)]
+    free = [*common, "--n", str(args.n), "--tol", str(args.tol), "--seed", "1"]
     rows = []
     for name, flags in KRRLAB:
         flags = dict(flags)
-        rank = max(1, a.features // 2) if flags.pop("rank", None) else a.features
-        lacks = [v for v in flags.values() if v not in known]
+        rank = max(1, args.features // 2) if flags.pop("rank", None) else args.features
+        lacks = [value for value in flags.values() if value not in known]
         if lacks:
             print(f"bench-peers: left out: {name}: this krrlab has no {', '.join(lacks)}", flush=True)
             continue
         if flags.get("precond", "auto") != "auto":
-            flags["precond"] += f" features={rank} lambda-p={a.lambda_p}"
-        words = [w for k, v in flags.items() for w in ("--" + k, v)]
-        rows.append((name, [a.krrlab, "fit", "--data", "mnist", *free, *words], True))
-    shared = [*free, "--features", str(a.features), "--lambda-p", str(a.lambda_p)]
+            flags["precond"] += f" features={rank} lambda-p={args.lambda_p}"
+        words = [word for flag, value in flags.items() for word in ("--" + flag, value)]
+        rows.append((name, [args.krrlab, "fit", "--data", "mnist", *free, *words], True))
+    shared = [*free, "--features", str(args.features), "--lambda-p", str(args.lambda_p)]
     for precond, name in (("features", "NumPy, random features"), ("nystrom", "NumPy, Nystrom")):
         rows.append((name, [sys.executable, os.path.join(HERE, "krr_numpy.py"), *shared, "--precond", precond], False))
     if importlib.util.find_spec("sklearn") is None:
         print("bench-peers: left out: scikit-learn: apt-get install python3-sklearn", flush=True)
-    elif available() and 17 * a.n**2 > available():
-        print(f"bench-peers: left out: scikit-learn: needs {17 * a.n**2 / 1e9:.1f} GB, {available() / 1e9:.1f} GB are free", flush=True)
+    elif available() and 17 * args.n**2 > available():
+        print(f"bench-peers: left out: scikit-learn: needs {17 * args.n**2 / 1e9:.1f} GB, {available() / 1e9:.1f} GB are free", flush=True)
     else:
-        rows.append(("scikit-learn", [sys.executable, os.path.join(HERE, "krr_sklearn.py"), "--mnist", str(a.n), *common], False))
-    return [r for r in rows if not a.only or any(w in r[0] for w in a.only.split(","))]
+        rows.append(("scikit-learn", [sys.executable, os.path.join(HERE, "krr_sklearn.py"), "--mnist", str(args.n), *common], False))
+    return [row for row in rows if not args.only or any(word in row[0] for word in args.only.split(","))]
 
 
 def available():
-    """Bytes of memory free for a new program; None where the system does not say."""
+    """Returns the bytes of memory that are free for a new program, or None if they are unknown."""
     try:
         with open("/proc/meminfo") as f:
             return next(int(line.split()[1]) * 1024 for line in f if line.startswith("MemAvailable"))
@@ -102,135 +105,142 @@ def available():
 
 
 def run(name, command, folder):
-    """The report of one run, or None with one line that says how it ended."""
-    out = os.path.join(folder, "report.json")
-    if os.path.exists(out):
-        os.remove(out)
-    done = subprocess.run([*command, "--json", out], capture_output=True, text=True)
-    if not os.path.exists(out):
-        lines = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
+    """Runs a command and returns its report. If there is none, prints the reason and returns None."""
+    report_file = os.path.join(folder, "report.json")
+    if os.path.exists(report_file):
+        os.remove(report_file)
+    process = subprocess.run([*command, "--json", report_file], capture_output=True, text=True)
+    if not os.path.exists(report_file):
+        lines = (process.stderr.strip() or f"exit status {process.returncode}").splitlines()
         print(f"bench-peers: {name} failed: {lines[-1]}", flush=True)
         return None
-    with open(out) as f:
-        r = json.load(f)
-    if done.returncode != 0:
-        print(f"bench-peers: {name}: {r.get('status') or 'failed'}: {done.stderr.strip() or 'exit status %d' % done.returncode}", flush=True)
-    return r
+    with open(report_file) as f:
+        report = json.load(f)
+    if process.returncode != 0:
+        reason = process.stderr.strip() or f"exit status {process.returncode}"
+        print(f"bench-peers: {name}: {report.get('status') or 'failed'}: {reason}", flush=True)
+    return report
 
 
 def summary(name, ours, reports):
-    """The medians over the repetitions."""
+    """Returns a row of the table: the medians over the repetitions of one program."""
 
-    def mid(f):
-        v = [f(r) for r in reports]
-        return None if any(x is None for x in v) else statistics.median(v)
+    def median_of(field):
+        values = [field(r) for r in reports]
+        return None if any(x is None for x in values) else statistics.median(values)
 
-    second = {k: mid(lambda r: r["seconds"].get(k)) for k in ("total", "kernel", "features", "factor", "solve", "predict")}
-    steps = mid(lambda r: r.get("iterations")) or None
-    ended = {r.get("status") or "solved" for r in reports} - {"converged", "solved"}
+    seconds = {k: median_of(lambda r: r["seconds"].get(k)) for k in ("total", "kernel", "features", "factor", "solve", "predict")}
+    iterations = median_of(lambda r: r.get("iterations")) or None
+    statuses = {r.get("status") or "solved" for r in reports} - {"converged", "solved"}
     return {
-        "name": name, "krrlab": ours, **second, "iterations": steps, "ended": ", ".join(sorted(ended)),
-        "iteration": second["solve"] / steps if steps else None,
-        "error": mid(lambda r: r.get("test_error")), "bytes": mid(lambda r: r["peak_bytes"]),
+        "name": name, "krrlab": ours, **seconds, "iterations": iterations, "ended": ", ".join(sorted(statuses)),
+        "iteration": seconds["solve"] / iterations if iterations else None,
+        "error": median_of(lambda r: r.get("test_error")), "bytes": median_of(lambda r: r["peak_bytes"]),
     }
 
 
-def over(x, y):
-    return x / y if x and y else None
+def ratio(numerator, denominator):
+    """Returns the quotient, or None if one of the numbers is unknown or 0."""
+    return numerator / denominator if numerator and denominator else None
 
 
 def table(rows):
-    """Cells of the table, the heading first."""
+    """Returns the rows of cells of the table, with the heading first."""
     base = rows[0]
     head = ["program", "total s", "K", "Z", "factor", "iterations", "s/iteration", "predict", "test error", "peak GB",
             "x total", "x iteration", "x memory"]
 
-    def number(v, form):
-        return "" if v is None else format(v, form)
+    def number(value, format_spec):
+        return "" if value is None else format(value, format_spec)
 
     cells = [head]
-    for r in rows:
+    for row in rows:
         cells.append([
-            r["name"] + (f" ({r['ended']})" if r["ended"] else ""), number(r["total"], ".1f"), number(r["kernel"], ".1f"), number(r["features"], ".1f"),
-            number(r["factor"], ".1f"), number(r["iterations"], ".0f"), number(r["iteration"], ".3f"), number(r["predict"], ".1f"),
-            number(r["error"], ".2%"), number((r["bytes"] or 0) / 1e9, ".2f"), number(over(r["total"], base["total"]), ".2f"),
-            number(over(r["iteration"], base["iteration"]), ".2f"), number(over(r["bytes"], base["bytes"]), ".2f"),
+            row["name"] + (f" ({row['ended']})" if row["ended"] else ""),
+            number(row["total"], ".1f"), number(row["kernel"], ".1f"), number(row["features"], ".1f"),
+            number(row["factor"], ".1f"), number(row["iterations"], ".0f"), number(row["iteration"], ".3f"), number(row["predict"], ".1f"),
+            number(row["error"], ".2%"), number((row["bytes"] or 0) / 1e9, ".2f"), number(ratio(row["total"], base["total"]), ".2f"),
+            number(ratio(row["iteration"], base["iteration"]), ".2f"), number(ratio(row["bytes"], base["bytes"]), ".2f"),
         ])
     return cells
 
 
 def text(cells):
-    wide = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
-    lines = ["  ".join([row[0].ljust(wide[0])] + [c.rjust(w) for c, w in zip(row[1:], wide[1:])]).rstrip() for row in cells]
+    """Formats the table as aligned text."""
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = ["  ".join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]).rstrip() for row in cells]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]]) + "\n"
 
 
 def markdown(cells):
-    rule = ["---"] + ["---:"] * (len(cells[0]) - 1)
-    return "".join("| " + " | ".join(row) + " |\n" for row in [cells[0], rule, *cells[1:]])
+    """Formats the table in Markdown."""
+    separator = ["---"] + ["---:"] * (len(cells[0]) - 1)
+    return "".join("| " + " | ".join(row) + " |\n" for row in [cells[0], separator, *cells[1:]])
 
 
 def ratios(rows):
-    """A line for each peer: what its seconds and memory are, in krrlab's."""
-    mine = [r for r in rows if r["krrlab"] and not r["ended"]]
-    if not mine:
+    """Returns sentences that compare the seconds and the memory of each peer with rows of krrlab."""
+    krrlab_rows = [row for row in rows if row["krrlab"] and not row["ended"]]
+    if not krrlab_rows:
         return ""
-    best = min(mine, key=lambda r: r["total"])
+    best = min(krrlab_rows, key=lambda row: row["total"])
     lines = []
-    for r in rows:
-        for other in [] if r["krrlab"] else dict.fromkeys((mine[0]["name"], best["name"])):
-            o = next(m for m in mine if m["name"] == other)
-            line = f"{r['name']} takes {over(r['total'], o['total']):.1f} times the seconds"
-            if over(r["iteration"], o["iteration"]):
-                line += f", {over(r['iteration'], o['iteration']):.1f} times those of an iteration"
-            lines.append(line + f" and {over(r['bytes'], o['bytes']):.1f} times the memory of {other}.")
+    for row in rows:
+        for other in [] if row["krrlab"] else dict.fromkeys((krrlab_rows[0]["name"], best["name"])):
+            reference = next(krrlab_row for krrlab_row in krrlab_rows if krrlab_row["name"] == other)
+            line = f"{row['name']} takes {ratio(row['total'], reference['total']):.1f} times the seconds"
+            if ratio(row["iteration"], reference["iteration"]):
+                line += f", {ratio(row['iteration'], reference['iteration']):.1f} times those of an iteration"
+            lines.append(line + f" and {ratio(row['bytes'], reference['bytes']):.1f} times the memory of {other}.")
     return "\n".join(lines) + "\n"
 
 
 def write(folder, name, content):
+    """Writes a file, creating the folder if necessary."""
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, name), "w") as f:
-            f.write(content)
-    except OSError as e:
-        fail(f"cannot write {os.path.join(folder, name)}: {e.strerror}")
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(content)
+    except OSError as error:
+        fail(f"cannot write {os.path.join(folder, name)}: {error.strerror}")
     print("wrote", os.path.join(folder, name))
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--krrlab", default="bin/krrlab", help="the binary (bin/krrlab)")
-    ap.add_argument("--n", type=int, default=20000, help="training points (20000)")
-    ap.add_argument("--features", type=int, help="features, or rank, s (n/10)")
-    ap.add_argument("--sigma", type=float, default=8.5)
-    ap.add_argument("--lambda", dest="ridge", type=float, default=0.01)
-    ap.add_argument("--lambda-p", type=float, default=0.1)
-    ap.add_argument("--tol", type=float, default=1e-3)
-    ap.add_argument("--repeat", type=int, default=1, help="repetitions (1)")
-    ap.add_argument("--only", metavar="WORD,...", help="only rows whose name has one of the words")
-    ap.add_argument("--dir", default="out", help="where the tables go (out)")
-    a = ap.parse_args()
-    if a.n < 10 or a.repeat < 1:
-        ap.error(f"--n {a.n} --repeat {a.repeat}: want at least 10 and 1")
-    a.features = a.features or a.n // 10
-    check(a)
-    rows = programs(a)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--krrlab", default="bin/krrlab", help="the binary (bin/krrlab)")
+    parser.add_argument("--n", type=int, default=20000, help="training points (20000)")
+    parser.add_argument("--features", type=int, help="features, or rank, s (n/10)")
+    parser.add_argument("--sigma", type=float, default=8.5)
+    parser.add_argument("--lambda", dest="ridge", type=float, default=0.01)
+    parser.add_argument("--lambda-p", type=float, default=0.1)
+    parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--repeat", type=int, default=1, help="repetitions (1)")
+    parser.add_argument("--only", metavar="WORD,...", help="only rows whose name has one of the words")
+    parser.add_argument("--dir", default="out", help="where the tables go (out)")
+    args = parser.parse_args()
+    if args.n < 10 or args.repeat < 1:
+        parser.error(f"--n {args.n} --repeat {args.repeat}: want at least 10 and 1")
+    args.features = args.features or args.n // 10
+    check(args)
+    rows = programs(args)
     reports = {name: [] for name, _, _ in rows}
     with tempfile.TemporaryDirectory() as folder:
-        for i in range(a.repeat):
+        for i in range(args.repeat):
             for name, command, _ in rows:
-                r = run(name, command, folder)
-                if r:
-                    reports[name].append(r)
-                    print(f"{i + 1}/{a.repeat}  {name}: {r['seconds']['total']:.1f} s", flush=True)
+                report = run(name, command, folder)
+                if report:
+                    reports[name].append(report)
+                    print(f"{i + 1}/{args.repeat}  {name}: {report['seconds']['total']:.1f} s", flush=True)
     done = [summary(name, ours, reports[name]) for name, _, ours in rows if reports[name]]
     if not done:
         fail("nothing ran")
-    title = f"MNIST, n = {a.n}, s = {a.features}, sigma = {a.sigma:g}, lambda = {a.ridge:g}, lambda_p = {a.lambda_p:g}, tolerance {a.tol:g}, medians of {a.repeat}"
+    title = f"MNIST, n = {args.n}, s = {args.features}, sigma = {args.sigma:g}, lambda = {args.ridge:g}, "
+    title += f"lambda_p = {args.lambda_p:g}, tolerance {args.tol:g}, medians of {args.repeat}"
     cells, lines = table(done), ratios(done)
     print("\n" + title + "\n\n" + text(cells) + "\n" + lines)
-    write(a.dir, "bench-peers.txt", title + "\n\n" + text(cells) + "\n" + lines)
-    write(a.dir, "bench-peers.md", title + "\n\n" + markdown(cells) + "\n" + lines.replace("\n", "\n\n").rstrip() + "\n")
+    write(args.dir, "bench-peers.txt", title + "\n\n" + text(cells) + "\n" + lines)
+    write(args.dir, "bench-peers.md", title + "\n\n" + markdown(cells) + "\n" + lines.replace("\n", "\n\n").rstrip() + "\n")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 """Kernel ridge regression by scikit-learn, for comparison with krrlab.
 
 Solves (K + lambda*I) C = Y in float64 with sklearn.kernel_ridge.KernelRidge and
-writes the predictions k(T, X) C. Arrays are .npy files: X is n x d, Y has n rows (one
-column or several, or one dimension), T is m x d; the predictions have m rows and Y's
-number of dimensions. As in krrlab there is no intercept and nothing is centered.
+writes the predictions k(T, X) C. The arrays are .npy files: X is n x d, Y has n rows and
+one or two dimensions, and T is m x d. The predictions have m rows and as many dimensions as
+Y. As in krrlab, there is no intercept and nothing is centered.
 
 Kernels (the names and formulas of krrlab):
   gaussian    exp(-|x-z|_2^2 / (2 sigma^2))
@@ -13,9 +13,10 @@ Kernels (the names and formulas of krrlab):
   matern52    (1 + sqrt(5) r/sigma + 5 r^2/(3 sigma^2)) exp(-sqrt(5) r/sigma)
   polynomial  (gamma x.z + coef0)^degree
 
---mnist N times it instead on the first N rows of MNIST (see krr_numpy.py): +-1 coding,
-gaussian kernel, a Cholesky factorization in float64. It prints seconds, test error and
-peak memory: 16 N^2 bytes or so, 6.6 GB for N = 20,000.
+With --mnist N the script measures the time on the first N rows of MNIST instead (see
+krr_numpy.py), with +-1 coding, the gaussian kernel and a Cholesky factorization in float64.
+It prints the seconds, the test error and the peak memory, which is about 16 N^2 bytes
+(6.6 GB for N = 20,000).
 
 Needs numpy and scikit-learn; on Debian: apt-get install python3-sklearn
 """
@@ -29,7 +30,7 @@ KERNELS = ("gaussian", "laplacian", "matern32", "matern52", "polynomial")
 
 
 def distances(a, b):
-    """Euclidean distances, |a_i - b_j|, from the differences (no cancellation)."""
+    """Returns the Euclidean distances |a_i - b_j|, computed from differences to avoid cancellation."""
     import numpy as np
 
     out = np.empty((a.shape[0], b.shape[0]))
@@ -39,19 +40,19 @@ def distances(a, b):
 
 
 def matern(a, b, kernel, sigma):
-    """The Gram matrix of a Matern kernel."""
+    """Returns the Gram matrix of a Matern kernel."""
     import numpy as np
 
     r = distances(a, b)
     if kernel == "matern32":
-        u = np.sqrt(3.0) * r / sigma
-        return (1 + u) * np.exp(-u)
-    u = np.sqrt(5.0) * r / sigma
-    return (1 + u + u * u / 3) * np.exp(-u)
+        scaled = np.sqrt(3.0) * r / sigma
+        return (1 + scaled) * np.exp(-scaled)
+    scaled = np.sqrt(5.0) * r / sigma
+    return (1 + scaled + scaled * scaled / 3) * np.exp(-scaled)
 
 
 def fit_predict(x, y, t, kernel, ridge, sigma=1.0, gamma=1.0, coef0=1.0, degree=3):
-    """Predictions at the rows of t of the model fitted to (x, y)."""
+    """Fits the model to (x, y) and returns its predictions at the rows of t."""
     from sklearn.kernel_ridge import KernelRidge
 
     if kernel in ("matern32", "matern52"):
@@ -68,8 +69,8 @@ def fit_predict(x, y, t, kernel, ridge, sigma=1.0, gamma=1.0, coef0=1.0, degree=
     return model.predict(t)
 
 
-def time_mnist(a):
-    """Fits and judges the first a.mnist rows of MNIST, and prints what it took."""
+def time_mnist(args):
+    """Fits the first rows of MNIST and prints the seconds, the test error and the peak memory."""
     sys.dont_write_bytecode = True  # leave no __pycache__ beside the scripts
     import krr_numpy
     import numpy as np
@@ -77,21 +78,21 @@ def time_mnist(a):
     from sklearn.kernel_ridge import KernelRidge
 
     clock = krr_numpy.Clock()
-    x, labels, t, truth = krr_numpy.mnist(a.mnist, np.float64)
+    x, labels, t, truth = krr_numpy.mnist(args.mnist, np.float64)
     clock("load")
-    model = KernelRidge(alpha=a.ridge, kernel="rbf", gamma=1 / (2 * a.sigma**2))
+    model = KernelRidge(alpha=args.ridge, kernel="rbf", gamma=1 / (2 * args.sigma**2))
     model.fit(x, krr_numpy.coding(labels))
     clock("fit")
-    guess = np.concatenate([model.predict(t[i : i + 1024]).argmax(axis=1) for i in range(0, len(t), 1024)])
+    predicted = np.concatenate([model.predict(t[i : i + 1024]).argmax(axis=1) for i in range(0, len(t), 1024)])
     clock("predict")
     krr_numpy.publish({
-        "program": f"scikit-learn {sklearn.__version__}", "n": a.mnist, "settings": "KernelRidge, float64",
-        "test_error": round(float((guess != truth).mean()), 6), "peak_bytes": krr_numpy.peak_bytes(), "seconds": clock.total(),
-    }, a.json)
+        "program": f"scikit-learn {sklearn.__version__}", "n": args.mnist, "settings": "KernelRidge, float64",
+        "test_error": round(float((predicted != truth).mean()), 6), "peak_bytes": krr_numpy.peak_bytes(), "seconds": clock.total(),
+    }, args.json)
 
 
-def value(kernel, x, z, sigma, gamma, coef0, degree):
-    """k(x, z) by the formula, in plain Python."""
+def kernel_value(kernel, x, z, sigma, gamma, coef0, degree):
+    """Returns k(x, z) by the formula, in plain Python."""
     from math import exp, sqrt
 
     r = sqrt(sum((a - b) ** 2 for a, b in zip(x, z)))
@@ -107,34 +108,35 @@ def value(kernel, x, z, sigma, gamma, coef0, degree):
 
 
 def self_test():
-    """Compares every kernel with formulas in plain Python and a dense solve."""
+    """Checks every kernel against its formula in plain Python and a dense solve."""
     import numpy as np
 
     rng = np.random.default_rng(1)
     x, t = rng.normal(size=(40, 3)), rng.normal(size=(7, 3))
-    p = dict(sigma=1.3, gamma=0.4, coef0=0.7, degree=3)
+    params = dict(sigma=1.3, gamma=0.4, coef0=0.7, degree=3)
     for kernel in KERNELS:
-        gram = np.array([[value(kernel, a, b, **p) for b in x] for a in x])
-        cross = np.array([[value(kernel, a, b, **p) for b in x] for a in t])
+        gram = np.array([[kernel_value(kernel, a, b, **params) for b in x] for a in x])
+        cross = np.array([[kernel_value(kernel, a, b, **params) for b in x] for a in t])
         for y in (rng.normal(size=40), rng.normal(size=(40, 3))):
             want = cross @ np.linalg.solve(gram + 0.05 * np.eye(40), y)
-            got = fit_predict(x, y, t, kernel, 0.05, **p)
+            got = fit_predict(x, y, t, kernel, 0.05, **params)
             error = np.abs(got - want).max() / np.abs(want).max()
             if got.shape != want.shape or not error < 1e-9:
                 sys.exit(f"self-test: {kernel}: shape {got.shape}, relative error {error:.1e}")
     with tempfile.TemporaryDirectory() as folder:
-        name = {k: os.path.join(folder, k + ".npy") for k in ("x", "y", "t", "p")}
-        np.save(name["x"], x)
-        np.save(name["y"], y)
-        np.save(name["t"], t)
-        main(["--train", name["x"], "--target", name["y"], "--test", name["t"], "--kernel", "matern52",
-              "--sigma", "1.3", "--lambda", "0.05", "--out", name["p"]])
-        if not np.array_equal(np.load(name["p"]), fit_predict(x, y, t, "matern52", 0.05, sigma=1.3)):
+        files = {k: os.path.join(folder, k + ".npy") for k in ("x", "y", "t", "p")}
+        np.save(files["x"], x)
+        np.save(files["y"], y)
+        np.save(files["t"], t)
+        main(["--train", files["x"], "--target", files["y"], "--test", files["t"], "--kernel", "matern52",
+              "--sigma", "1.3", "--lambda", "0.05", "--out", files["p"]])
+        if not np.array_equal(np.load(files["p"]), fit_predict(x, y, t, "matern52", 0.05, sigma=1.3)):
             sys.exit("self-test: the files do not hold what fit_predict returns")
     print("self-test: ok")
 
 
 def positive(text):
+    """Converts an option's text to a positive number."""
     number = float(text)
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
@@ -142,58 +144,59 @@ def positive(text):
 
 
 def read(name, dims):
+    """Returns the finite array of a .npy file that has one of the given numbers of dimensions."""
     import numpy as np
 
     try:
-        a = np.load(name, allow_pickle=False)
-    except (OSError, ValueError) as e:
-        sys.exit(f"krr_sklearn.py: cannot read {name}: {e}")
-    if a.ndim not in dims or a.shape[0] == 0:
-        sys.exit(f"krr_sklearn.py: {name} has the shape {a.shape}; want {' or '.join(map(str, dims))} dimensions and at least one row")
-    a = a.astype(np.float64)
-    if not np.isfinite(a).all():
+        array = np.load(name, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        sys.exit(f"krr_sklearn.py: cannot read {name}: {error}")
+    if array.ndim not in dims or array.shape[0] == 0:
+        sys.exit(f"krr_sklearn.py: {name} has the shape {array.shape}; want {' or '.join(map(str, dims))} dimensions and at least one row")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
         sys.exit(f"krr_sklearn.py: {name} has values that are not finite")
-    return a
+    return array
 
 
-def main(args=None):
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--train", metavar="X.npy", help="points to fit, n x d")
-    ap.add_argument("--target", metavar="Y.npy", help="values to fit, n or n x t")
-    ap.add_argument("--test", metavar="T.npy", help="points to predict at, m x d")
-    ap.add_argument("--out", metavar="P.npy", help="where the predictions go")
-    ap.add_argument("--kernel", choices=KERNELS, default="gaussian")
-    ap.add_argument("--sigma", type=positive, default=1.0, help="width of all but the polynomial kernel (1)")
-    ap.add_argument("--gamma", type=positive, default=1.0, help="factor of the polynomial kernel (1)")
-    ap.add_argument("--coef0", type=float, default=1.0, help="constant of the polynomial kernel (1)")
-    ap.add_argument("--degree", type=int, default=3, help="degree of the polynomial kernel (3)")
-    ap.add_argument("--lambda", dest="ridge", type=positive, default=1e-2, help="ridge lambda (0.01)")
-    ap.add_argument("--mnist", metavar="N", type=int, help="time the gaussian kernel on the first N rows of MNIST")
-    ap.add_argument("--json", metavar="FILE", help="with --mnist: write the report to this file too")
-    ap.add_argument("--self-test", action="store_true", help="check this script, print ok and stop")
-    a = ap.parse_args(args)
-    if a.self_test:
+def main(words=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", metavar="X.npy", help="points to fit, n x d")
+    parser.add_argument("--target", metavar="Y.npy", help="values to fit, n or n x t")
+    parser.add_argument("--test", metavar="T.npy", help="points to predict at, m x d")
+    parser.add_argument("--out", metavar="P.npy", help="where the predictions go")
+    parser.add_argument("--kernel", choices=KERNELS, default="gaussian")
+    parser.add_argument("--sigma", type=positive, default=1.0, help="width of all but the polynomial kernel (1)")
+    parser.add_argument("--gamma", type=positive, default=1.0, help="factor of the polynomial kernel (1)")
+    parser.add_argument("--coef0", type=float, default=1.0, help="constant of the polynomial kernel (1)")
+    parser.add_argument("--degree", type=int, default=3, help="degree of the polynomial kernel (3)")
+    parser.add_argument("--lambda", dest="ridge", type=positive, default=1e-2, help="ridge lambda (0.01)")
+    parser.add_argument("--mnist", metavar="N", type=int, help="time the gaussian kernel on the first N rows of MNIST")
+    parser.add_argument("--json", metavar="FILE", help="with --mnist: write the report to this file too")
+    parser.add_argument("--self-test", action="store_true", help="check this script, print ok and stop")
+    args = parser.parse_args(words)
+    if args.self_test:
         return self_test()
-    if a.mnist is not None:
-        if a.mnist < 1 or a.kernel != "gaussian":
-            ap.error("--mnist wants a positive number and --kernel gaussian")
-        return time_mnist(a)
-    missing = ["--" + k for k in ("train", "target", "test", "out") if getattr(a, k) is None]
+    if args.mnist is not None:
+        if args.mnist < 1 or args.kernel != "gaussian":
+            parser.error("--mnist wants a positive number and --kernel gaussian")
+        return time_mnist(args)
+    missing = ["--" + k for k in ("train", "target", "test", "out") if getattr(args, k) is None]
     if missing:
-        ap.error("missing " + ", ".join(missing))
+        parser.error("missing " + ", ".join(missing))
     import numpy as np
 
-    x, y, t = read(a.train, (2,)), read(a.target, (1, 2)), read(a.test, (2,))
+    x, y, t = read(args.train, (2,)), read(args.target, (1, 2)), read(args.test, (2,))
     if x.shape[0] != y.shape[0] or x.shape[1] != t.shape[1]:
         sys.exit(f"krr_sklearn.py: shapes do not fit: train {x.shape}, target {y.shape}, test {t.shape}")
-    p = fit_predict(x, y, t, a.kernel, a.ridge, a.sigma, a.gamma, a.coef0, a.degree)
-    part = a.out + ".part"
+    predictions = fit_predict(x, y, t, args.kernel, args.ridge, args.sigma, args.gamma, args.coef0, args.degree)
+    part = args.out + ".part"
     try:
-        with open(part, "wb") as f:
-            np.save(f, p)
-        os.replace(part, a.out)
-    except OSError as e:
-        sys.exit(f"krr_sklearn.py: cannot write {a.out}: {e.strerror}")
+        with open(part, "wb") as file:
+            np.save(file, predictions)
+        os.replace(part, args.out)
+    except OSError as error:
+        sys.exit(f"krr_sklearn.py: cannot write {args.out}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Seven tables: krrlab's first fit and its tuned fit beside scikit-learn, in one run.
+"""Compares krrlab's first fit and its tuned fit with scikit-learn on seven tables.
 
 rides and fraud are generated; California, abalone, protein, ADULT and USPS are read from the
 folder of --data (krrlab data list names them). Each table is split at random into at
@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 
 
 def rides(rng, n):
-    """Minutes of taxi rides by time, place, distance, passengers and weather."""
+    """Generates the minutes of taxi rides by time, place, distance, passengers and weather."""
     minute = rng.integers(0, 366 * 1440, n)
     when = np.datetime64("2024-01-01T00:00") + minute.astype("timedelta64[m]")
     hour, weekday, day = minute % 1440 / 60, minute // 1440 % 7, minute / 1440
@@ -47,7 +47,7 @@ def rides(rng, n):
 
 
 def fraud(rng, n):
-    """Payments, of which some 3 % are fraud."""
+    """Generates payments, of which about 3 % are fraud."""
     x = rng.normal(size=(n, 8))
     amount = np.exp(3 + rng.normal(size=n))
     kind = rng.choice(["card", "transfer", "cash"], n, p=[0.6, 0.3, 0.1])
@@ -60,7 +60,7 @@ def fraud(rng, n):
 
 
 def read(name, target):
-    """The features and the answers of a gzipped file: numbers between commas or blanks, or LIBSVM's form."""
+    """Returns the features and the answers of a gzipped file of numbers, separated by commas or blanks, or in LIBSVM's format."""
     with gzip.open(name, "rt") as f:
         rows = [line.replace(",", " ").split() for line in f]
     if ":" not in rows[0][1]:
@@ -89,49 +89,51 @@ def tables(data, n, seed=1):
 
 
 def write(name, table, rows):
-    with open(name, "w", newline="") as f:
-        out = csv.writer(f)
-        out.writerow(table)
-        out.writerows(zip(*(np.asarray(v)[rows].tolist() for v in table.values())))
+    """Writes rows of a table to a CSV file."""
+    with open(name, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*(np.asarray(column)[rows].tolist() for column in table.values())))
 
 
 def cpu(who):
-    u = resource.getrusage(who)
-    return u.ru_utime + u.ru_stime
+    """Returns the processor seconds of this process or of its children."""
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
 
 
 def krrlab(program, folder, target, flags):
-    """The error and the processor seconds of one fit."""
-    report = os.path.join(folder, "report.json")
+    """Runs one fit and returns its error and its processor seconds."""
+    report_file = os.path.join(folder, "report.json")
     before = cpu(resource.RUSAGE_CHILDREN)
     subprocess.run([program, "fit", "--quiet", "--train", os.path.join(folder, "train.csv"), "--test",
-                    os.path.join(folder, "test.csv"), "--target", target, "--json", report, *flags], check=True)
+                    os.path.join(folder, "test.csv"), "--target", target, "--json", report_file, *flags], check=True)
     seconds = cpu(resource.RUSAGE_CHILDREN) - before
-    with open(report) as f:
-        r = json.load(f)
+    with open(report_file) as f:
+        report = json.load(f)
     if "auc" in flags:
-        return 1 - r["classes"]["auc"], seconds
-    return r["rmse"] if r["task"] == "regression" else r["test_error"], seconds
+        return 1 - report["classes"]["auc"], seconds
+    return report["rmse"] if report["task"] == "regression" else report["test_error"], seconds
 
 
 def features(table, dates, words, target):
-    """The features as numbers, for scikit-learn."""
+    """Returns the features as a matrix of numbers, for scikit-learn."""
     columns = []
-    for name, v in table.items():
-        v = np.asarray(v)
+    for name, column in table.items():
+        column = np.asarray(column)
         if name == target:
             continue
         if name in dates:
-            t = v.astype("datetime64[m]").astype(float)
-            days, hour = t / 1440, t % 1440 / 60
+            minutes = column.astype("datetime64[m]").astype(float)
+            days, hour = minutes / 1440, minutes % 1440 / 60
             week, year = days % 7, days % 365.25
             columns += [days, hour, np.floor(week), year]
-            for u, period in [(hour, 24), (week, 7), (year, 365.25)]:
-                columns += [np.sin(2 * np.pi * u / period), np.cos(2 * np.pi * u / period)]
+            for position, period in [(hour, 24), (week, 7), (year, 365.25)]:
+                columns += [np.sin(2 * np.pi * position / period), np.cos(2 * np.pi * position / period)]
         elif name in words:
-            columns += [(v == w).astype(float) for w in sorted(set(v))]
+            columns += [(column == word).astype(float) for word in sorted(set(column))]
         else:
-            columns.append(v.astype(float))
+            columns.append(column.astype(float))
     return np.column_stack(columns)
 
 
@@ -156,11 +158,11 @@ def sklearn(name, x, y, train, test):
         return GridSearchCV(make_pipeline(StandardScaler(), model), {prefix + k: v for k, v in grid.items()}, cv=3,
                             scoring=scoring)
 
-    def krr_score(model, a, b):
-        f = model.predict(a)
+    def krr_score(model, x_fold, y_fold):
+        scores = model.predict(x_fold)
         if name == "fraud":
-            return roc_auc_score(b[:, 0] > 0, f[:, 0])
-        return np.mean(f.argmax(1) == b.argmax(1)) if classes else -np.mean((f - b) ** 2)
+            return roc_auc_score(y_fold[:, 0] > 0, scores[:, 0])
+        return np.mean(scores.argmax(1) == y_fold.argmax(1)) if classes else -np.mean((scores - y_fold) ** 2)
 
     scoring = "roc_auc" if name == "fraud" else "accuracy" if classes else "neg_mean_squared_error"
     boost = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
@@ -174,27 +176,27 @@ def sklearn(name, x, y, train, test):
         model.fit(x[train], answers[train])
         if name == "fraud":
             if kind == "KernelRidge":
-                f = model.predict(x[test])[:, 0]
+                scores = model.predict(x[test])[:, 0]
             else:
-                f = (model.predict_proba(x[test])[:, 0] if kind == "boosting" else -model.decision_function(x[test]))
-            error = 1 - roc_auc_score(y[test] == labels[0], f)
+                scores = (model.predict_proba(x[test])[:, 0] if kind == "boosting" else -model.decision_function(x[test]))
+            error = 1 - roc_auc_score(y[test] == labels[0], scores)
         else:
-            f = model.predict(x[test])
+            predicted = model.predict(x[test])
             if classes and kind == "KernelRidge":
-                f = np.array(labels)[f.argmax(1)]
-            error = np.mean(f != y[test]) if classes else np.sqrt(np.mean((f * scale + mean - y[test]) ** 2))
+                predicted = np.array(labels)[predicted.argmax(1)]
+            error = np.mean(predicted != y[test]) if classes else np.sqrt(np.mean((predicted * scale + mean - y[test]) ** 2))
         yield kind, error, cpu(resource.RUSAGE_SELF) - start
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--krrlab", required=True, help="the program")
-    p.add_argument("--data", required=True, help="folder of the data sets")
-    p.add_argument("--rows", type=int, default=4000, help="training rows and test rows at most (default: 4000)")
-    p.add_argument("--sklearn", action="store_true", help="also run scikit-learn")
-    p.add_argument("--only", help="names of the tables, separated by commas (default: all)")
-    p.add_argument("--fits", default="first=;tuned=--tune", help="krrlab's fits: NAME=FLAGS;… (default: first=;tuned=--tune)")
-    args = p.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--krrlab", required=True, help="the program")
+    parser.add_argument("--data", required=True, help="folder of the data sets")
+    parser.add_argument("--rows", type=int, default=4000, help="training rows and test rows at most (default: 4000)")
+    parser.add_argument("--sklearn", action="store_true", help="also run scikit-learn")
+    parser.add_argument("--only", help="names of the tables, separated by commas (default: all)")
+    parser.add_argument("--fits", default="first=;tuned=--tune", help="krrlab's fits: NAME=FLAGS;… (default: first=;tuned=--tune)")
+    args = parser.parse_args()
     header = None
     for name, table, flags, dates, words in tables(args.data, args.rows):
         if args.only and name not in args.only.split(","):
@@ -210,15 +212,15 @@ def main():
             write(os.path.join(folder, "test.csv"), table, test)
             flags += ["--task", "classification" if y.dtype.kind == "U" else "regression"]
             for fit in args.fits.split(";"):
-                kind, _, own = fit.partition("=")
-                results.append((kind, *krrlab(args.krrlab, folder, target, flags + own.split())))
+                kind, _, fit_flags = fit.partition("=")
+                results.append((kind, *krrlab(args.krrlab, folder, target, flags + fit_flags.split())))
         if args.sklearn:
             results += sklearn(name, features(table, dates, words, target), y, train, test)
         if header is None:
             header = "| table | n | d |" + "".join(f" {kind} | s |" for kind, *_ in results)
             print(header + "\n|:---|" + "---:|" * (header.count("|") - 2), flush=True)
         d = features(table, dates, words, target).shape[1]
-        print(f"| {name} | {n} | {d} |" + "".join(f" {e:.4g} | {s:.1f} |" for _, e, s in results), flush=True)
+        print(f"| {name} | {n} | {d} |" + "".join(f" {error:.4g} | {seconds:.1f} |" for _, error, seconds in results), flush=True)
 
 
 if __name__ == "__main__":

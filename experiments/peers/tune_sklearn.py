@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Tuning of kernel ridge regression by scikit-learn, for comparison with krrlab fit --tune.
+"""Tunes kernel ridge regression with scikit-learn, for comparison with krrlab fit --tune.
 
-GridSearchCV over a pipeline of StandardScaler and KernelRidge(kernel="rbf"), 5 folds of
-rows in random order: gamma = g/d for g = 0.03, 0.1, ..., 10 and alpha = 0.001, ..., 10.
-Classes are coded by +-1, one column each, and scored by the share of right labels;
-regression by the mean squared error. Prints one JSON object: the seconds of the search
-with its last fit, the error on the test file and what was chosen.
+GridSearchCV searches over a pipeline of StandardScaler and KernelRidge(kernel="rbf"), with
+5 folds of rows in random order, gamma = g/d for g = 0.03, 0.1, ..., 10 and alpha = 0.001,
+..., 10. Classes are coded by +-1 with one column each and scored by accuracy; regression is
+scored by the mean squared error. Prints one JSON object: the seconds of the search with its
+last fit, the error on the test file and the chosen parameters.
 
   tune_sklearn.py --train train.csv --test test.csv --target y
 
@@ -21,14 +21,14 @@ import time
 
 
 def read(name, target):
-    """The features, the answers and whether they are classes."""
+    """Returns the features, the answers and whether they are classes."""
     import numpy as np
 
     with open(name, newline="") as f:
         rows = list(csv.reader(f))
-    at = rows[0].index(target)
-    y = [r[at] for r in rows[1:]]
-    x = np.array([[float(v) for j, v in enumerate(r) if j != at] for r in rows[1:]])
+    target_column = rows[0].index(target)
+    y = [r[target_column] for r in rows[1:]]
+    x = np.array([[float(v) for j, v in enumerate(r) if j != target_column] for r in rows[1:]])
     try:
         return x, np.array([float(v) for v in y]), False
     except ValueError:
@@ -36,12 +36,12 @@ def read(name, target):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--train", required=True)
-    p.add_argument("--test", required=True)
-    p.add_argument("--target", required=True)
-    p.add_argument("--jobs", type=int, default=1, help="processes (default: 1, whose BLAS has all cores)")
-    args = p.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", required=True)
+    parser.add_argument("--test", required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1, whose BLAS has all cores)")
+    args = parser.parse_args()
 
     import numpy as np
     from sklearn.kernel_ridge import KernelRidge
@@ -50,7 +50,7 @@ def main():
     from sklearn.preprocessing import StandardScaler
 
     x, y, classes = read(args.train, args.target)
-    xt, yt, _ = read(args.test, args.target)
+    x_test, y_test, _ = read(args.test, args.target)
     scoring = "neg_mean_squared_error"
     if classes:
         labels = sorted(set(y))
@@ -71,11 +71,11 @@ def main():
         cv=KFold(5, shuffle=True, random_state=0), n_jobs=args.jobs,
     ).fit(x, coded)
     seconds = time.time() - start
-    f = search.predict(xt)
+    predictions = search.predict(x_test)
     if classes:
-        error = float(np.mean(np.array(labels)[f.argmax(1)] != yt))
+        error = float(np.mean(np.array(labels)[predictions.argmax(1)] != y_test))
     else:
-        error = float(np.sqrt(np.mean((f - yt) ** 2)))
+        error = float(np.sqrt(np.mean((predictions - y_test) ** 2)))
     gamma = search.best_params_["kernelridge__gamma"]
     print(json.dumps({
         "n": len(y), "d": d, "seconds": seconds, "error": error, "gamma": gamma,

@@ -85,9 +85,9 @@ func TestAuto(t *testing.T) {
 	}
 	var times [2]ratios
 	for _, text := range strings.Fields(problems) {
-		p, data := problem(t, text)
-		for k, took := range solveAllConfigurations(t, &p, data) {
-			times[k].add(took)
+		testProblem, data := problem(t, text)
+		for k, fastest := range solveAllConfigurations(t, &testProblem, data) {
+			times[k].add(fastest)
 		}
 	}
 	for k, unit := range []string{"seconds", "processor seconds"} {
@@ -112,55 +112,57 @@ type ratios struct {
 }
 
 // add adds a problem with the given times by the name of the configuration.
-func (r *ratios) add(took map[string]float64) {
+func (r *ratios) add(times map[string]float64) {
 	best := math.Inf(1)
-	for name, v := range took {
+	for name, v := range times {
 		if name != "auto" {
 			best = min(best, v)
 		}
 	}
-	if r.best = append(r.best, took["auto"]/best); best > slowSeconds {
-		r.slow = max(r.slow, took["auto"]/best)
+	if r.best = append(r.best, times["auto"]/best); best > slowSeconds {
+		r.slow = max(r.slow, times["auto"]/best)
 	}
-	r.direct = max(r.direct, took["auto"]/took["direct"])
+	r.direct = max(r.direct, times["auto"]/times["direct"])
 }
 
-// Numbers of solves with each configuration. A fast problem is solved more often, and a slow configuration only once.
+// These constants limit the number of solves with each configuration. A fast problem is solved more often, and a slow
+// configuration only once.
 const (
-	minTurns      = 3
-	maxTurns      = 15
+	minTurns      = 3   // smallest number of solves
+	maxTurns      = 15  // largest number of solves
 	enoughSeconds = 2   // after minTurns, a problem is repeated until auto has taken so many seconds
 	slowRatio     = 1.5 // a configuration that takes so many times as long as the best one is not repeated
 )
 
-// solveAllConfigurations solves a problem with every configuration, in turns. It returns the least seconds and the
-// least processor seconds of each configuration that reached the tolerance.
-func solveAllConfigurations(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (least [2]map[string]float64) {
+// solveAllConfigurations solves a problem with every configuration, in turns. It returns the smallest seconds and the
+// smallest processor seconds of each configuration that reached the tolerance.
+func solveAllConfigurations(t *testing.T, p *testbed.Problem, data *datasets.Dataset) (fastest [2]map[string]float64) {
 	n := data.Len()
-	least = [2]map[string]float64{{}, {}}
+	fastest = [2]map[string]float64{{}, {}}
 	rows := make([][]any, len(configurations(n, p.Lambda)))
 	best, spent := math.Inf(1), 0.0
 	for turn := 0; turn < minTurns || turn < maxTurns && spent < enoughSeconds; turn++ {
-		for i, w := range configurations(n, p.Lambda) {
-			if v, ok := least[0][w.name]; turn > 0 && w.name != "auto" && !(ok && v < slowRatio*best) {
+		for i, candidate := range configurations(n, p.Lambda) {
+			if v, ok := fastest[0][candidate.name]; turn > 0 && candidate.name != "auto" &&
+				!(ok && v < slowRatio*best) {
 				continue
 			}
-			sol, took := solveTimed(t, p, data, w.Config)
-			for k, v := range took {
-				if before, ok := least[k][w.name]; sol.CriterionMet() && !(ok && before < v) {
-					least[k][w.name] = v
+			sol, times := solveTimed(t, p, data, candidate.Config)
+			for k, v := range times {
+				if earlier, ok := fastest[k][candidate.name]; sol.CriterionMet() && !(ok && earlier < v) {
+					fastest[k][candidate.name] = v
 				}
 			}
-			if sol.CriterionMet() && w.name != "auto" {
-				best = min(best, took[0])
+			if sol.CriterionMet() && candidate.name != "auto" {
+				best = min(best, times[0])
 			}
-			if w.name == "auto" {
-				if spent += took[0]; turn == 0 {
+			if candidate.name == "auto" {
+				if spent += times[0]; turn == 0 {
 					t.Log(sol)
 				}
 			}
-			rows[i] = []any{w.name, sol.Method(), sol.Iterations, cmp.Or(least[0][w.name], took[0]),
-				cmp.Or(least[1][w.name], took[1]), sol.Status.String()}
+			rows[i] = []any{candidate.name, sol.Method(), sol.Iterations, cmp.Or(fastest[0][candidate.name], times[0]),
+				cmp.Or(fastest[1][candidate.name], times[1]), sol.Status.String()}
 		}
 	}
 	table := &plots.Table{Columns: []plots.Column{{Name: p.Name + fmt.Sprintf(", n = %d", n)}, {Name: "method"},
@@ -170,10 +172,10 @@ func solveAllConfigurations(t *testing.T, p *testbed.Problem, data *datasets.Dat
 	}
 	var now [2]ratios
 	for k := range now {
-		now[k].add(least[k])
+		now[k].add(fastest[k])
 	}
 	t.Logf("\n%sauto ÷ best: %.2f in seconds, %.2f in processor seconds", table.Text(), now[0].best[0], now[1].best[0])
-	return least
+	return fastest
 }
 
 // solveTimed solves a problem with a configuration and returns the seconds and the processor seconds.

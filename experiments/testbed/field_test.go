@@ -61,11 +61,12 @@ func TestField(t *testing.T) {
 		sketchedM := nystromDense(t, a, seed+1, 8, lambda)
 		for text, want := range map[string]*mat.Dense{"field.sketched features=8": sketchedM, "field.afn features=20 neighbors=60": shifted,
 			"field.afn features=1 neighbors=60": shifted, "field.blocks size=15": blocks, "field.greedy rank=8": greedy} {
-			p, err := stage.ParsePreconditioner(text)
+			preconditioner, err := stage.ParsePreconditioner(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lab, err := krrlab.New(train, krrlab.Config{Kernel: k, Lambda: lambda, Solver: krrlab.PCG, Precond: p, Seed: seed + 1})
+			lab, err := krrlab.New(train, krrlab.Config{Kernel: k, Lambda: lambda, Solver: krrlab.PCG,
+				Precond: preconditioner, Seed: seed + 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,25 +104,25 @@ func nystromDense(t *testing.T, k *mat.Dense, seed uint64, s int, lambda float64
 	n, _ := k.Dims()
 	omega := mat.NewDense(n, s, nil)
 	rng.New(seed).Sub("sketch").Normals(omega.RawMatrix().Data, 0)
-	var y, w, x, approximation mat.Dense
-	y.Mul(k, omega)
-	w.Mul(omega.T(), &y)
-	if err := x.Solve(&w, y.T()); err != nil {
+	var kOmega, small, solution, approximation mat.Dense
+	kOmega.Mul(k, omega)
+	small.Mul(omega.T(), &kOmega)
+	if err := solution.Solve(&small, kOmega.T()); err != nil {
 		t.Fatal(err)
 	}
-	approximation.Mul(&y, &x)
+	approximation.Mul(&kOmega, &solution)
 	var svd mat.SVD
 	if !svd.Factorize(&approximation, mat.SVDThin) {
 		t.Fatal("no singular values")
 	}
-	var u mat.Dense
-	svd.UTo(&u)
+	var vectors mat.Dense
+	svd.UTo(&vectors)
 	values, m := svd.Values(nil), mat.NewDense(n, n, nil)
 	for i := range n {
 		m.Set(i, i, values[s-1]+lambda)
 	}
 	for j, v := range values[:s] {
-		m.RankOne(m, v-values[s-1], u.ColView(j), u.ColView(j))
+		m.RankOne(m, v-values[s-1], vectors.ColView(j), vectors.ColView(j))
 	}
 	return m
 }
@@ -163,17 +164,17 @@ func TestASkotch(t *testing.T) {
 		}
 		var eigen mat.EigenSym
 		kBlock, want := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
-		for q, i := range block {
-			for p, j := range block {
-				kBlock.SetSym(q, p, k.At(i, j))
+		for row, i := range block {
+			for column, j := range block {
+				kBlock.SetSym(row, column, k.At(i, j))
 			}
-			want.SetVec(q, -b.AtVec(i))
+			want.SetVec(row, -b.AtVec(i))
 		}
 		eigen.Factorize(kBlock, false)
 		mu := eigen.Values(nil)
 		rho := lambda + mu[0]
-		for q := range size {
-			kBlock.SetSym(q, q, kBlock.At(q, q)+rho)
+		for row := range size {
+			kBlock.SetSym(row, row, kBlock.At(row, row)+rho)
 		}
 		if err := want.SolveVec(kBlock, want); err != nil {
 			t.Fatal(err)

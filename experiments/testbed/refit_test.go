@@ -35,45 +35,46 @@ type measurement struct {
 // this machine. The iterations of a preconditioner with rank are those of rank n/20, the geometric mean of the ranks
 // n/40 and n/10.
 func measurements(t *testing.T, n int, problems ...string) (list []measurement) {
-	f := must(testbed.Open("../results/testbed.jsonl"))
-	for _, p := range testbed.Problems() {
-		if len(problems) > 0 && !slices.Contains(problems, p.Name) {
+	file := must(testbed.Open("../results/testbed.jsonl"))
+	for _, problem := range testbed.Problems() {
+		if len(problems) > 0 && !slices.Contains(problems, problem.Name) {
 			continue
 		}
 		draws := map[float64]map[string]map[int][]float64{} // iterations of the draws by λ, preconditioner and n/rank
 		size := 0
-		for _, l := range f.Lines {
-			if l.Problem != p.Name || l.N > n || l.N < 3000 {
+		for _, line := range file.Lines {
+			if line.Problem != problem.Name || line.N > n || line.N < 3000 {
 				continue
 			}
-			if draws[l.Lambda] == nil {
-				draws[l.Lambda] = map[string]map[int][]float64{}
+			if draws[line.Lambda] == nil {
+				draws[line.Lambda] = map[string]map[int][]float64{}
 			}
-			if draws[l.Lambda][l.Preconditioner] == nil {
-				draws[l.Lambda][l.Preconditioner] = map[int][]float64{}
+			if draws[line.Lambda][line.Preconditioner] == nil {
+				draws[line.Lambda][line.Preconditioner] = map[int][]float64{}
 			}
 			iterations := math.Inf(1)
-			if len(l.Reached) > 1 {
-				iterations = float64(l.Reached[1])
+			if len(line.Reached) > 1 {
+				iterations = float64(line.Reached[1])
 			}
 			share := 0
-			if l.Rank > 0 {
-				share = int(math.Round(float64(l.N) / float64(l.Rank)))
+			if line.Rank > 0 {
+				share = int(math.Round(float64(line.N) / float64(line.Rank)))
 			}
-			size = l.N
-			draws[l.Lambda][l.Preconditioner][share] = append(draws[l.Lambda][l.Preconditioner][share], iterations)
+			size = line.N
+			draws[line.Lambda][line.Preconditioner][share] = append(draws[line.Lambda][line.Preconditioner][share],
+				iterations)
 		}
 		if size == 0 {
 			continue
 		}
-		data, err := p.Data(t.Context(), size, []string{os.Getenv("KRRLAB_DATA")})
+		data, err := problem.Data(t.Context(), size, []string{os.Getenv("KRRLAB_DATA")})
 		if err != nil {
-			t.Logf("%s: left out: %v", p.Name, err)
+			t.Logf("%s: left out: %v", problem.Name, err)
 			continue
 		}
 		for lambda, byPreconditioner := range draws {
-			m := measurement{name: fmt.Sprintf("%s, λ = %.2g", p.Name, lambda), iterations: map[string]float64{},
-				fitted: slices.Contains(strings.Fields(fitted), p.Name)}
+			m := measurement{name: fmt.Sprintf("%s, λ = %.2g", problem.Name, lambda), iterations: map[string]float64{},
+				fitted: slices.Contains(strings.Fields(fitted), problem.Name)}
 			for name, ranks := range byPreconditioner {
 				median := func(share int) float64 {
 					v := slices.Sorted(slices.Values(ranks[share]))
@@ -86,10 +87,10 @@ func measurements(t *testing.T, n int, problems ...string) (list []measurement) 
 					m.iterations[name+" n/40"], m.iterations[name+" n/10"] = median(40), median(10)
 				}
 			}
-			lab := must(krrlab.New(data, krrlab.Config{Kernel: p.Kernel, Lambda: lambda, Tol: 1e-3}))
+			lab := must(krrlab.New(data, krrlab.Config{Kernel: problem.Kernel, Lambda: lambda, Tol: 1e-3}))
 			plan := must(lab.Plan(t.Context(), krrlab.PlanOptions{}))
 			v := plan.Pilot
-			m.IterationModel = cost.IterationModel{Kernel: p.Kernel, N: size, SampleSize: v.SampleSize, Lambda: lambda,
+			m.IterationModel = cost.IterationModel{Kernel: problem.Kernel, N: size, SampleSize: v.SampleSize, Lambda: lambda,
 				PilotResidual: v.Residual, LowRank: v.LowRank, Decay: v.Decay, MeanRowSum: v.MeanRowSum,
 				LargestRowSum: v.LargestRowSum, MaxDiagonal: 1}
 			list = append(list, m)
@@ -138,7 +139,7 @@ func TestRefit(t *testing.T) {
 	if os.Getenv("KRRLAB_PLAN") != "refit" {
 		t.Skip("KRRLAB_PLAN=refit fits the rule of thumb of auto to the kept runs; make bench-plan PLAN=refit sets it")
 	}
-	list := measurements(t, 5000)
+	all := measurements(t, 5000)
 	combined := func(m *measurement) float64 {
 		return recipe.Vecchia{S: m.N / 40, Neighbors: 15}.Iterations(&m.IterationModel)
 	}
@@ -155,8 +156,8 @@ func TestRefit(t *testing.T) {
 			v := r.measured(m)
 			return !math.IsInf(v, 1) && v <= 0.8*m.iterations["none"]
 		}
-		for i := range list {
-			if m := &list[i]; m.fitted && counts(m) {
+		for i := range all {
+			if m := &all[i]; m.fitted && counts(m) {
 				x, y = append(x, math.Log(r.x(m))), append(y, math.Log(r.measured(m)))
 			}
 		}
@@ -165,8 +166,8 @@ func TestRefit(t *testing.T) {
 		}
 		c, p := stat.LinearRegression(x, y, nil, false)
 		errors := map[string][]float64{} // squared logarithms of predicted ÷ measured
-		for i := range list {
-			m := &list[i]
+		for i := range all {
+			m := &all[i]
 			if !counts(m) {
 				continue
 			}
@@ -189,8 +190,8 @@ func TestRefit(t *testing.T) {
 	}
 	checkRanks(t, list)
 	loss := map[string]map[float64][]float64{"fitted": {}, "kept aside": {}} // logarithms of iterations ÷ least
-	for i := range list {
-		m := &list[i]
+	for i := range all {
+		m := &all[i]
 		same, ten := m.iterations["rpcholesky"], m.iterations["rpcholesky lambda-p=10"]
 		least := min(same, ten, m.iterations["rpcholesky spectral=true"])
 		if math.IsInf(least, 1) || least > 0.8*m.iterations["none"] {

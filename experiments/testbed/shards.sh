@@ -1,8 +1,8 @@
 #!/bin/sh
-# The testbed's problems side by side, each on two cores of its own: shards.sh OUT SECONDS NAME... -- FLAG...
+# Runs the testbed's problems in parallel, each on two cores of its own: shards.sh OUT SECONDS NAME... -- FLAG...
 # Runs krrlab testbed --problems NAME, in the order of the names, as many at a time as there are pairs of cores, and
-# puts the lines into OUT/testbed.jsonl, also where the time ends before. The same command again continues.
-# KRRLAB names the program.
+# writes the lines to OUT/testbed.jsonl, also if the time limit ends it. The same command run again continues.
+# The environment variable KRRLAB is the program to run.
 set -eu
 out=$1 limit=$2
 shift 2

@@ -53,11 +53,11 @@ func TestResume(t *testing.T) {
 	if groups != 8 || len(f.Lines) != 4*(firstGroup+otherGroup) {
 		t.Fatalf("%d groups of %d lines in all, want 8 of %d", groups, len(f.Lines), 4*(firstGroup+otherGroup))
 	}
-	for _, l := range f.Lines {
-		isASkotch := l.Preconditioner == "field.askotch" // a solver without M
-		if l.FailureReason != "" || l.Preconditioner != "none" &&
-			(l.ApplyFlops == 0 || (l.BuildFlops == 0 || l.Bytes == 0) != isASkotch) {
-			t.Errorf("failed, or its work and memory are unknown: %+v", l)
+	for _, line := range f.Lines {
+		isASkotch := line.Preconditioner == "field.askotch" // a solver without M
+		if line.FailureReason != "" || line.Preconditioner != "none" &&
+			(line.ApplyFlops == 0 || (line.BuildFlops == 0 || line.Bytes == 0) != isASkotch) {
+			t.Errorf("failed, or its work and memory are unknown: %+v", line)
 		}
 	}
 	again := must(testbed.Open(name))
@@ -79,10 +79,11 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d groups were run again, want 1", groups)
 	}
 	again.Lines = slices.Delete(again.Lines, end, end+1)
-	for i, l := range again.Lines {
-		if w := f.Lines[i]; !reflect.DeepEqual(l.Reached, w.Reached) || l.Kappa != w.Kappa || l.Rank != w.Rank ||
-			l.Preconditioner != w.Preconditioner || l.Draw != w.Draw {
-			t.Errorf("line %d: %+v, was %+v", i, l, w)
+	for i, line := range again.Lines {
+		if original := f.Lines[i]; !reflect.DeepEqual(line.Reached, original.Reached) ||
+			line.Kappa != original.Kappa || line.Rank != original.Rank ||
+			line.Preconditioner != original.Preconditioner || line.Draw != original.Draw {
+			t.Errorf("line %d: %+v, was %+v", i, line, original)
 		}
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
@@ -96,17 +97,18 @@ func TestResume(t *testing.T) {
 	if len(shown) != len(f.Lines) || len(used) < 20 {
 		t.Fatalf("the page has %d lines and uses %d fields", len(shown), len(used))
 	}
-	for i, l := range f.Lines {
+	for i, line := range f.Lines {
 		if i > 0 { // the script of the page fills in unchanged fields in the same way
 			fields := maps.Clone(shown[i-1])
 			maps.Copy(fields, shown[i])
 			shown[i] = fields
 		}
-		js := must(json.Marshal(l))
+		js := must(json.Marshal(line))
 		var want map[string]any
 		noError(t, json.Unmarshal(js, &want))
 		for _, name := range used {
-			if got := shown[i][name[1]]; !reflect.DeepEqual(got, want[name[1]]) && (name[1] != "kappa" || l.Exact != nil) {
+			if got := shown[i][name[1]]; !reflect.DeepEqual(got, want[name[1]]) &&
+				(name[1] != "kappa" || line.Exact != nil) {
 				t.Errorf("line %d of the page has %s %v, want %v", i, name[1], got, want[name[1]])
 			}
 		}
@@ -176,46 +178,47 @@ func TestExact(t *testing.T) {
 	o := testbed.Options{Problems: []string{"noise", "pairs"}, N: 120, Seeds: 1, Shares: []int{10}}
 	noError(t, testbed.Run(t.Context(), f, o))
 	count := 0
-	for _, l := range f.Lines {
-		if l.Preconditioner != "none" {
-			if l.Exact != nil {
-				t.Errorf("%s has eigenvalues of A", l.Preconditioner)
+	for _, line := range f.Lines {
+		if line.Preconditioner != "none" {
+			if line.Exact != nil {
+				t.Errorf("%s has eigenvalues of A", line.Preconditioner)
 			}
 			continue
 		}
 		count++
-		p := testbed.Problems()[slices.IndexFunc(testbed.Problems(), func(p testbed.Problem) bool { return p.Name == l.Problem })]
-		data := must(p.Data(t.Context(), 120, nil))
+		problem := testbed.Problems()[slices.IndexFunc(testbed.Problems(),
+			func(problem testbed.Problem) bool { return problem.Name == line.Problem })]
+		data := must(problem.Data(t.Context(), 120, nil))
 		a := mat.NewSymDense(120, nil)
-		x, z := make([]float64, l.D), make([]float64, l.D)
+		x, z := make([]float64, line.D), make([]float64, line.D)
 		for i := range 120 {
 			data.X.RowTo(x, i)
 			for j := range i + 1 {
 				data.X.RowTo(z, j)
-				a.SetSym(i, j, p.Kernel.Eval(x, z))
+				a.SetSym(i, j, problem.Kernel.Eval(x, z))
 			}
-			a.SetSym(i, i, a.At(i, i)+l.Lambda)
+			a.SetSym(i, i, a.At(i, i)+line.Lambda)
 		}
-		var c mat.Cholesky
-		if !c.Factorize(a) {
-			t.Fatalf("%s: A is not definite", l.Problem)
+		var factor mat.Cholesky
+		if !factor.Factorize(a) {
+			t.Fatalf("%s: A is not definite", line.Problem)
 		}
 		var inverse mat.SymDense
-		noError(t, c.InverseTo(&inverse))
+		noError(t, factor.InverseTo(&inverse))
 		var eigen mat.EigenSym
 		if !eigen.Factorize(a, false) {
 			t.Fatal("no eigenvalues")
 		}
-		mu, e := eigen.Values(nil), l.Exact
-		for name, v := range map[string][2]float64{"log det": {e.LogDet, c.LogDet()},
-			"s_λ": {e.Degree, 120 - l.Lambda*mat.Trace(&inverse)}, "λ_max": {e.Max, mu[119]},
-			"λ_min": {e.Min, mu[0]}} {
+		mu, exact := eigen.Values(nil), line.Exact
+		for name, v := range map[string][2]float64{"log det": {exact.LogDet, factor.LogDet()},
+			"s_λ": {exact.Degree, 120 - line.Lambda*mat.Trace(&inverse)}, "λ_max": {exact.Max, mu[119]},
+			"λ_min": {exact.Min, mu[0]}} {
 			if math.Abs(v[0]-v[1]) > 1e-6*math.Abs(v[1]) {
-				t.Errorf("%s: %s = %g, want %g", l.Problem, name, v[0], v[1])
+				t.Errorf("%s: %s = %g, want %g", line.Problem, name, v[0], v[1])
 			}
 		}
-		if k := e.Max / e.Min; l.Kappa[0] > k*1.000001 || l.Kappa[1] > 0 && l.Kappa[1] < k*0.999999 {
-			t.Errorf("%s: κ = %g outside %v", l.Problem, k, l.Kappa)
+		if k := exact.Max / exact.Min; line.Kappa[0] > k*1.000001 || line.Kappa[1] > 0 && line.Kappa[1] < k*0.999999 {
+			t.Errorf("%s: κ = %g outside %v", line.Problem, k, line.Kappa)
 		}
 	}
 	if count != 4 {
