@@ -54,22 +54,22 @@ type term struct {
 }
 
 // product writes the product of two functions of one axis as a sum of two terms, by the product-to-sum identities. The
-// functions are given by their indices first and second among cos 0, sin 0, cos θ, sin θ, …, and so are those of the
+// functions are given by their indices a and b among cos 0, sin 0, cos θ, sin θ, …, and so are those of the
 // terms.
-func product(first, second int) [2]term {
+func product(a, b int) [2]term {
 	cos := func(q int) int { return 2 * q }
 	sin := func(q int) int { return 2*q + 1 }
-	j, l := first/2, second/2
+	j, l := a/2, b/2
 	difference, sign := j-l, 1.0
 	if difference < 0 {
 		difference, sign = -difference, -1
 	}
-	switch firstIsSine, secondIsSine := first%2 == 1, second%2 == 1; {
-	case !firstIsSine && !secondIsSine:
+	switch sineA, sineB := a%2 == 1, b%2 == 1; {
+	case !sineA && !sineB:
 		return [2]term{{cos(difference), 0.5}, {cos(j + l), 0.5}}
-	case firstIsSine && secondIsSine:
+	case sineA && sineB:
 		return [2]term{{cos(difference), 0.5}, {cos(j + l), -0.5}}
-	case firstIsSine:
+	case sineA:
 		return [2]term{{sin(j + l), 0.5}, {sin(difference), 0.5 * sign}}
 	default:
 		return [2]term{{sin(j + l), 0.5}, {sin(difference), -0.5 * sign}}
@@ -83,10 +83,10 @@ func (normal *NormalMatrix) Matrix(ctx context.Context) (*mat.Dense, error) {
 	result := mat.NewDense(size, size, nil)
 	widths := newMomentWidths(s)
 	return result, accel.ForEach(ctx, size, func(_, i int) {
-		row, first := result.RawRowView(i), &s.modes[i]
+		row, modeA := result.RawRowView(i), &s.modes[i]
 		for j := range i + 1 {
-			second := &s.modes[j]
-			terms, count := widths.terms(first, second, first.root*second.root)
+			modeB := &s.modes[j]
+			terms, count := widths.terms(modeA, modeB, modeA.root*modeB.root)
 			for _, term := range terms[:count] {
 				row[j] += term.coefficient * normal.moments[term.index]
 			}
@@ -106,10 +106,10 @@ func newMomentWidths(s *Series) (w momentWidths) {
 }
 
 // terms writes scale times the product of two modes, without their weights, as a sum of count = 2^d terms.
-func (w momentWidths) terms(first, second *mode, scale float64) (sum [1 << MaxDim]term, count int) {
+func (w momentWidths) terms(modeA, modeB *mode, scale float64) (sum [1 << MaxDim]term, count int) {
 	sum[0], count = term{0, scale}, 1
 	for a, width := range w {
-		pair := product(first.index[a], second.index[a])
+		pair := product(modeA.index[a], modeB.index[a])
 		for k, previous := range sum[:count] {
 			sum[k] = term{previous.index*width + pair[0].index, previous.coefficient * pair[0].coefficient}
 			sum[count+k] = term{previous.index*width + pair[1].index, previous.coefficient * pair[1].coefficient}

@@ -118,10 +118,10 @@ func (p *pass) sort(ctx context.Context) error {
 	for cell := range len(p.starts) - 1 {
 		p.starts[cell+1] += p.starts[cell]
 	}
-	next := slices.Clone(p.starts) // next free index of order for each cell
+	nextIndex := slices.Clone(p.starts) // next free index of order for each cell
 	for i, cell := range cells {
-		p.order[next[cell]] = int32(i)
-		next[cell]++
+		p.order[nextIndex[cell]] = int32(i)
+		nextIndex[cell]++
 	}
 	return err
 }

@@ -329,7 +329,7 @@ func (s *Series) cosineModes(weight weightOf, count int) []mode {
 		}
 	}
 	appendModes(0)
-	slices.SortStableFunc(all, func(m, other mode) int { return cmp.Compare(other.weight, m.weight) })
+	slices.SortStableFunc(all, func(a, b mode) int { return cmp.Compare(b.weight, a.weight) })
 	return all
 }
 

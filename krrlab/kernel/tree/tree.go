@@ -350,20 +350,20 @@ func (t *Tree) addToLeaves(sums []float64, ancestor *node, v float64) {
 
 // traversal holds the parameters of a traversal of the pairs of nodes of two trees.
 type traversal struct {
-	first, second *Tree
-	metric        Metric                // distance between two points
-	bound         func(float64) float64 // bound of the matrix entries as a function of the distance
-	cutoff        float64               // pairs with a smaller bound are skipped
+	treeA, treeB *Tree
+	metric       Metric                // distance between two points
+	bound        func(float64) float64 // bound of the matrix entries as a function of the distance
+	cutoff       float64               // pairs with a smaller bound are skipped
 }
 
 // expand appends the pairs of children of nodes a and b. It divides the node with more points; if both are leaves, it
 // appends the pair itself.
 func (t *traversal) expand(pairs []Pair, a, b int) []Pair {
-	nodeA, nodeB := &t.first.nodes[a], &t.second.nodes[b]
+	nodeA, nodeB := &t.treeA.nodes[a], &t.treeB.nodes[b]
 	switch {
 	case nodeA.leftChild == 0 && nodeB.leftChild == 0:
 		return append(pairs, Pair{A: a, B: b})
-	case t.first == t.second && a == b:
+	case t.treeA == t.treeB && a == b:
 		return append(pairs, Pair{A: nodeA.leftChild, B: nodeA.leftChild},
 			Pair{A: nodeA.rightChild, B: nodeA.leftChild}, Pair{A: nodeA.rightChild, B: nodeA.rightChild})
 	case nodeB.leftChild == 0 || nodeA.leftChild != 0 && nodeA.end-nodeA.start >= nodeB.end-nodeB.start:
@@ -375,8 +375,8 @@ func (t *traversal) expand(pairs []Pair, a, b int) []Pair {
 // visit appends the pairs of leaves in nodes a and b that have to be formed, by leaf numbers, and the skipped pairs, by
 // node indices.
 func (t *traversal) visit(a, b int, pairs, skipped *[]Pair) {
-	nodeA, nodeB := &t.first.nodes[a], &t.second.nodes[b]
-	bound := t.bound(t.first.minDistance(a, t.second, b, t.metric))
+	nodeA, nodeB := &t.treeA.nodes[a], &t.treeB.nodes[b]
+	bound := t.bound(t.treeA.minDistance(a, t.treeB, b, t.metric))
 	switch {
 	case bound < t.cutoff:
 		*skipped = append(*skipped, Pair{a, b, bound})
