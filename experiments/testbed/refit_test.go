@@ -188,7 +188,7 @@ func TestRefit(t *testing.T) {
 				math.Exp(fit))
 		}
 	}
-	checkRanks(t, list)
+	checkRanks(t, all)
 	loss := map[string]map[float64][]float64{"fitted": {}, "kept aside": {}} // logarithms of iterations ÷ least
 	for i := range all {
 		m := &all[i]
