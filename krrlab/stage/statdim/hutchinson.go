@@ -104,12 +104,13 @@ type probeSolution struct {
 //
 // where λ−e is a lower bound of the eigenvalues of A (eigenvalueBound). y_j is the middle of this interval.
 func (s *probeSolution) quadraticForms(p *problem) (y, halfWidths []float64) {
-	zz, zx, xr, rr := columnDots(s.z, s.z), columnDots(s.z, s.x), columnDots(s.x, s.r), columnDots(s.r, s.r)
-	for j := range zz {
-		rr[j] *= p.Lambda / p.eigenvalueBound() / 2 // half of the length of the interval
-		zz[j] += -p.Lambda*(zx[j]+xr[j]) - rr[j]    // middle of the interval
+	y, halfWidths = columnDots(s.z, s.z), columnDots(s.r, s.r) // zᵀz and rᵀr to begin with
+	zx, xr := columnDots(s.z, s.x), columnDots(s.x, s.r)
+	for j := range y {
+		halfWidths[j] *= p.Lambda / p.eigenvalueBound() / 2 // half of the length of the interval
+		y[j] += -p.Lambda*(zx[j]+xr[j]) - halfWidths[j]     // middle of the interval
 	}
-	return zz, rr
+	return y, halfWidths
 }
 
 // solveProbes solves Ax = z for the columns of z to the relative residual tol, or for at most maxSteps iterations, and

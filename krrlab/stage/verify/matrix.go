@@ -99,10 +99,11 @@ func (m *Matrix) storeRows(ctx context.Context, memory int64) error {
 		return nil
 	}
 	// Copy the lower triangle to the upper one, in square tiles that fit into the cache.
-	return accel.ForEach(ctx, (n+sumBlock-1)/sumBlock, func(_, block int) {
-		for i0 := block * sumBlock; i0 < n; i0 += sumBlock {
-			for i := i0; i < min(i0+sumBlock, n); i++ {
-				for j := block * sumBlock; j < min((block+1)*sumBlock, i); j++ {
+	const tile = 256
+	return accel.ForEach(ctx, (n+tile-1)/tile, func(_, tileColumn int) {
+		for i0 := tileColumn * tile; i0 < n; i0 += tile {
+			for i := i0; i < min(i0+tile, n); i++ {
+				for j := tileColumn * tile; j < min((tileColumn+1)*tile, i); j++ {
 					entries[j*n+i] = entries[i*n+j]
 				}
 			}
