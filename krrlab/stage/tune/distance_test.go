@@ -165,7 +165,7 @@ func TestLengthScales(t *testing.T) {
 	for i := 0; i < 450; i += 90 { // compare the leave-one-out losses of a few rows with refits without the row
 		residual := fitResiduals(t, &problem{train: train, y: data.y}, k, perFeature.Best.Lambda,
 			slices.Concat(rows[:i], rows[i+1:]), []int{i}).At(0, 0)
-		testkit.Near(t, found.rows[i], residual*residual, 1e-5*(1+residual*residual), "loss of row", i)
+		testkit.Near(t, found.rowLosses[i], residual*residual, 1e-5*(1+residual*residual), "loss of row", i)
 	}
 	equallyRelevant, err := searchPoints(ctx, newProblem(t, twoRelevantFeatures(450, 2,
 		func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + noise })), options, nil, nil)

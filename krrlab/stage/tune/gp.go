@@ -107,7 +107,7 @@ func (p *gaussianProcess) condition(differences []float64, noise, priorSD float6
 	}
 	p.weights = solution.RawVector().Data
 	count := float64(n + priorCount)
-	squaredScale := (mat.Dot(centered, solution) + priorCount*priorSD*priorSD) / count // the mode of the posterior of s²
+	squaredScale := (mat.Dot(centered, solution) + priorCount*priorSD*priorSD) / count // posterior mode of s²
 	p.scale = math.Sqrt(squaredScale)
 	return -0.5*count*math.Log(squaredScale) - 0.5*p.cholesky.LogDet(), true
 }

@@ -18,11 +18,11 @@ import (
 
 // loss is the loss of each row for one kernel and one λ. All losses of a level have the same rows in the same order.
 type loss struct {
-	// rows has one value per row. The mean of these values is the loss of the metric: the mean square, the share of
-	// wrong labels, 1 − AUC, 1 − F1, or the log loss. With weights, each value is multiplied by the weight of its row
-	// over the mean weight. AUC and F1 are not means of row losses; for them a value is the first-order contribution of
-	// a row, so that the standard error of the mean is the standard error of the loss.
-	rows []float64
+	// rowLosses has one value per row. The mean of these values is the loss of the metric: the mean square, the share
+	// of wrong labels, 1 − AUC, 1 − F1, or the log loss. With weights, each value is multiplied by the weight of its
+	// row over the mean weight. AUC and F1 are not means of row losses; for them a value is the first-order
+	// contribution of a row, so that the standard error of the mean is the standard error of the loss.
+	rowLosses []float64
 	// smoothed has the same row losses with a smooth step in place of the jump at the threshold of a classifier, for
 	// classification only. The search compares points by these losses, as they have less noise.
 	smoothed []float64
@@ -73,7 +73,7 @@ func (s *scoring) relativeWeights(n int) []float64 {
 // classes, or one column per class for more.
 func (s *scoring) loss(y, residuals *mat.Dense) *loss {
 	n, t := y.Dims()
-	l := &loss{rows: make([]float64, n), hasClasses: s.hasClasses(), metric: s.metric}
+	l := &loss{rowLosses: make([]float64, n), hasClasses: s.hasClasses(), metric: s.metric}
 	if points.CountRepeated(s.groups) > 0 {
 		l.groups = s.groups
 	}
@@ -89,7 +89,7 @@ func (s *scoring) loss(y, residuals *mat.Dense) *loss {
 	if !l.hasClasses {
 		for i := range n {
 			for k := range t {
-				l.rows[i] += weights[i] * residuals.At(i, k) * residuals.At(i, k)
+				l.rowLosses[i] += weights[i] * residuals.At(i, k) * residuals.At(i, k)
 			}
 		}
 		return l
@@ -108,18 +108,18 @@ func (s *scoring) loss(y, residuals *mat.Dense) *loss {
 	}
 	switch s.metric {
 	case model.LogLoss:
-		l.rows = scores.logLoss()
+		l.rowLosses = scores.logLoss()
 	case model.AUC:
-		l.rows = scores.auc()
+		l.rowLosses = scores.auc()
 	case model.F1:
-		l.rows, l.smoothed = scores.f1(s.positiveClass)
+		l.rowLosses, l.smoothed = scores.f1(s.positiveClass)
 	case model.ErrorRate, model.BalancedError:
-		l.rows, l.smoothed = scores.errorLosses(s.metric)
+		l.rowLosses, l.smoothed = scores.errorLosses(s.metric)
 	default:
 		panic(fmt.Sprintf("tune: the metric %s has no row losses", s.metric))
 	}
 	if l.smoothed == nil { // the metric has no step
-		l.smoothed = l.rows
+		l.smoothed = l.rowLosses
 	}
 	return l
 }
@@ -136,8 +136,8 @@ const z95 = 1.959964
 //
 // The degrees of freedom are effectiveRows−1, so that few rows of large weight count as few rows.
 func (l *loss) errorInterval() (value, lo, hi float64) {
-	mean, se := estimate.GroupedMean(l.rows, l.groups)
-	n := cmp.Or(l.effectiveRows, float64(len(l.rows)))
+	mean, se := estimate.GroupedMean(l.rowLosses, l.groups)
+	n := cmp.Or(l.effectiveRows, float64(len(l.rowLosses)))
 	degreesOfFreedom := max(n-1, 1)
 	halfWidth := estimate.StudentHalfWidth(0.95, degreesOfFreedom) * math.Sqrt(n/degreesOfFreedom) * se
 	switch {
@@ -166,29 +166,29 @@ func (l *loss) errorInterval() (value, lo, hi float64) {
 }
 
 // comparedLosses returns the losses of the rows by which the search compares points. The compared error is
-// (mean of rows + offset)^power. For classes the offset is a quarter of a wrong label, chosen by judgment, so that the
-// logarithm of an error of 0 is finite.
-func (l *loss) comparedLosses() (rows []float64, power, offset float64) {
+// (mean of rowLosses + offset)^power. For classes the offset is a quarter of a wrong label, chosen by judgment, so that
+// the logarithm of an error of 0 is finite.
+func (l *loss) comparedLosses() (rowLosses []float64, power, offset float64) {
 	if l.hasClasses {
 		return l.smoothed, 1, 0.25 / float64(len(l.smoothed))
 	}
-	return l.rows, 0.5, 0 // the square root of a mean square
+	return l.rowLosses, 0.5, 0 // the square root of a mean square
 }
 
 // objective returns the quantity that the search minimizes: the logarithm of the compared error.
 func (l *loss) objective() float64 {
-	rows, power, offset := l.comparedLosses()
-	return power * math.Log(max(stat.Mean(rows, nil), 0)+offset+math.SmallestNonzeroFloat64)
+	rowLosses, power, offset := l.comparedLosses()
+	return power * math.Log(max(stat.Mean(rowLosses, nil), 0)+offset+math.SmallestNonzeroFloat64)
 }
 
 // relativeExcess returns by which fraction the compared error of l exceeds that of reference, and the standard error of
 // this fraction, which is computed from the differences of row losses. For squared losses it is the excess of the root
 // mean square, to first order. Both results are 0 if the error of reference is 0.
 func (l *loss) relativeExcess(reference *loss) (excess, se float64) {
-	rows, power, offset := l.comparedLosses()
-	baseRows, _, _ := reference.comparedLosses()
-	mean, se := estimate.GroupedMean(floats.SubTo(make([]float64, len(rows)), rows, baseRows), l.groups)
-	base := stat.Mean(baseRows, nil) + offset
+	rowLosses, power, offset := l.comparedLosses()
+	baseLosses, _, _ := reference.comparedLosses()
+	mean, se := estimate.GroupedMean(floats.SubTo(make([]float64, len(rowLosses)), rowLosses, baseLosses), l.groups)
+	base := stat.Mean(baseLosses, nil) + offset
 	if base <= 0 {
 		return 0, 0
 	}

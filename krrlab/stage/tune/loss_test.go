@@ -20,11 +20,11 @@ func TestCoverageOfRMSE(t *testing.T) {
 	for n, minShare := range map[int]float64{3: 0.85, 5: 0.89, 20: 0.90, 100: 0.92} {
 		covered := 0
 		for seed := range trials {
-			l := &loss{rows: make([]float64, n)}
+			l := &loss{rowLosses: make([]float64, n)}
 			stream := rng.New(uint64(seed))
-			for i := range l.rows {
+			for i := range l.rowLosses {
 				residual := 3 * stream.Normal(uint64(i))
-				l.rows[i] = residual * residual
+				l.rowLosses[i] = residual * residual
 			}
 			if value, lo, hi := l.errorInterval(); lo <= 3 && 3 <= hi && lo <= value && value <= hi {
 				covered++
@@ -34,7 +34,7 @@ func TestCoverageOfRMSE(t *testing.T) {
 			t.Errorf("%d rows: %g of the intervals cover, want %g", n, coveredShare, minShare)
 		}
 	}
-	if value, lo, hi := (&loss{rows: []float64{4}}).errorInterval(); value != 2 || lo != 0 || !math.IsInf(hi, 1) {
+	if value, lo, hi := (&loss{rowLosses: []float64{4}}).errorInterval(); value != 2 || lo != 0 || !math.IsInf(hi, 1) {
 		t.Errorf("the RMSE of one row is %g in [%g, %g], want 2 in [0, +Inf]", value, lo, hi)
 	}
 }
@@ -142,7 +142,7 @@ func TestStandardErrorOfAUC(t *testing.T) {
 	}
 	want := math.Sqrt(stat.PopVariance(positiveShares, nil)/positiveCount +
 		stat.PopVariance(negativeShares, nil)/(n-positiveCount))
-	mean, se := estimate.GroupedMean(l.rows, l.groups)
+	mean, se := estimate.GroupedMean(l.rowLosses, l.groups)
 	if math.Abs(mean-stat.Mean(positiveShares, nil)) > 1e-12 || math.Abs(se-want) > 1e-12 {
 		t.Errorf("1 − AUC %g ± %g, want %g ± %g", mean, se, stat.Mean(positiveShares, nil), want)
 	}
@@ -182,7 +182,7 @@ func TestSmoothedLossIgnoresScale(t *testing.T) {
 						want, got, factor)
 				}
 			}
-			if exactLoss := stat.Mean(judgment.loss(y, residuals).rows, nil); math.Abs(want-exactLoss) > 0.05 {
+			if exactLoss := stat.Mean(judgment.loss(y, residuals).rowLosses, nil); math.Abs(want-exactLoss) > 0.05 {
 				t.Errorf("%s, %d columns: smoothed loss %.3f, loss %.3f", metric, columns, want, exactLoss)
 			}
 		}
@@ -214,7 +214,7 @@ func TestSmoothedLossOfVanishingScores(t *testing.T) {
 		vanishingLoss := judgment.loss(y, residuals)
 		residuals.Sub(y, informative)
 		informativeLoss := judgment.loss(y, residuals)
-		exact := stat.Mean(informativeLoss.rows, nil)
+		exact := stat.Mean(informativeLoss.rowLosses, nil)
 		if worse := stat.Mean(vanishingLoss.smoothed, nil); worse < 0.85 {
 			t.Errorf("%s: smoothed loss %.3f of scores that vanish", metric, worse)
 		}

@@ -47,9 +47,9 @@ func (s *scores) balancedWeights() []float64 {
 
 // errorLosses returns the exact and the smoothed row losses of the metric, which is the error rate or the balanced
 // error. The balanced error of two classes is the one at the best threshold.
-func (s *scores) errorLosses(metric model.Metric) (rows, smoothed []float64) {
+func (s *scores) errorLosses(metric model.Metric) (rowLosses, smoothed []float64) {
 	n, t := s.f.Dims()
-	rows, smoothed = make([]float64, n), make([]float64, n)
+	rowLosses, smoothed = make([]float64, n), make([]float64, n)
 	weights := s.weights
 	if metric == model.BalancedError {
 		weights = s.balancedWeights()
@@ -59,10 +59,10 @@ func (s *scores) errorLosses(metric model.Metric) (rows, smoothed []float64) {
 		for i, class := range s.truth {
 			smoothed[i] = weights[i] * (1 - degrees.At(i, class))
 			if datasets.PredictedClass(s.f.RawRowView(i)) != class {
-				rows[i] = weights[i]
+				rowLosses[i] = weights[i]
 			}
 		}
-		return rows, smoothed
+		return rowLosses, smoothed
 	}
 	decisionValues, threshold, width := mat.Col(nil, 0, s.f), 0.0, 0.0
 	if metric == model.BalancedError {
@@ -76,10 +76,10 @@ func (s *scores) errorLosses(metric model.Metric) (rows, smoothed []float64) {
 		// The margin is twice the decision value, with the sign of the class.
 		smoothed[i] = weights[i] * smoothStep(-datasets.Margin(decision, class), 2*width)
 		if datasets.PredictedClass(decision) != class {
-			rows[i] = weights[i]
+			rowLosses[i] = weights[i]
 		}
 	}
-	return rows, smoothed
+	return rowLosses, smoothed
 }
 
 // stepWidth returns the width of the smoothed step for margins or scores: softness times their root mean square
@@ -120,9 +120,9 @@ const logisticScale = 1.702
 
 // f1 returns the exact and the smoothed row losses of 1 − F1. For two classes it is the F1 of the positive class at the
 // best threshold, for more classes the mean of F1 over all classes that have rows.
-func (s *scores) f1(positiveClass int) (rows, smoothed []float64) {
+func (s *scores) f1(positiveClass int) (rowLosses, smoothed []float64) {
 	n, t := s.f.Dims()
-	rows, smoothed = make([]float64, n), make([]float64, n)
+	rowLosses, smoothed = make([]float64, n), make([]float64, n)
 	predicted, smoothedPredicted := make([]float64, n), make([]float64, n)
 	if t == 1 {
 		margins, isMember := make([]float64, n), s.membersOf(positiveClass)
@@ -136,9 +136,9 @@ func (s *scores) f1(positiveClass int) (rows, smoothed []float64) {
 				predicted[i] = 1
 			}
 		}
-		s.addF1(rows, predicted, isMember, 1)
+		s.addF1(rowLosses, predicted, isMember, 1)
 		s.addF1(smoothed, smoothedPredicted, isMember, 1)
-		return rows, smoothed
+		return rowLosses, smoothed
 	}
 	degrees, share := s.classDegrees(), 1/float64(s.presentClasses)
 	for class, classWeight := range s.classWeights {
@@ -150,17 +150,17 @@ func (s *scores) f1(positiveClass int) (rows, smoothed []float64) {
 				predicted[i] = 1
 			}
 		}
-		s.addF1(rows, predicted, s.membersOf(class), share)
+		s.addF1(rowLosses, predicted, s.membersOf(class), share)
 		s.addF1(smoothed, mat.Col(smoothedPredicted, class, degrees), s.membersOf(class), share)
 	}
-	return rows, smoothed
+	return rowLosses, smoothed
 }
 
-// addF1 adds to rows factor times the row losses of L = 1 − F1 of one class. predicted[i] in [0, 1] is the degree to
-// which row i is assigned to the class, and isMember[i] tells whether the row belongs to the class. With the weights TP
-// of true positives, FP of false positives and FN of false negatives, L = N/D, N = FP+FN and D = 2TP+FP+FN. A row that
-// adds n_i to N and d_i to D contributes L + (n_i−L·d_i)/D̄ to first order, where D̄ is the mean of the d_i.
-func (s *scores) addF1(rows, predicted []float64, isMember []bool, factor float64) {
+// addF1 adds to rowLosses factor times the row losses of L = 1 − F1 of one class. predicted[i] in [0, 1] is the degree
+// to which row i is assigned to the class, and isMember[i] tells whether the row belongs to the class. With the weights
+// TP of true positives, FP of false positives and FN of false negatives, L = N/D, N = FP+FN and D = 2TP+FP+FN. A row
+// that adds n_i to N and d_i to D contributes L + (n_i−L·d_i)/D̄ to first order, where D̄ is the mean of the d_i.
+func (s *scores) addF1(rowLosses, predicted []float64, isMember []bool, factor float64) {
 	var numerator, denominator float64
 	parts := func(i int) (n, d float64) {
 		if isMember[i] {
@@ -173,13 +173,13 @@ func (s *scores) addF1(rows, predicted []float64, isMember []bool, factor float6
 		numerator, denominator = numerator+n, denominator+d
 	}
 	if denominator == 0 { // no row is in the class or is predicted to be: F1 = 0, as in model.PrecisionRecall
-		floats.AddConst(factor, rows)
+		floats.AddConst(factor, rowLosses)
 		return
 	}
 	loss := numerator / denominator
 	for i := range predicted {
 		n, d := parts(i)
-		rows[i] += factor * (loss + (n-loss*d)*float64(len(predicted))/denominator)
+		rowLosses[i] += factor * (loss + (n-loss*d)*float64(len(predicted))/denominator)
 	}
 }
 
@@ -190,7 +190,7 @@ func (s *scores) addF1(rows, predicted []float64, isMember []bool, factor float6
 // side of row i (E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Biometrics 44, 1988, doi:10.2307/2531595).
 func (s *scores) auc() []float64 {
 	n, t := s.f.Dims()
-	rows, order, classCount := make([]float64, n), make([]int, n), 0.0
+	rowLosses, order, classCount := make([]float64, n), make([]int, n), 0.0
 	for j := range t {
 		scores, isMember := mat.Col(nil, j, s.f), s.membersOf(max(j, 2-t))
 		side := func(i int) int {
@@ -229,17 +229,17 @@ func (s *scores) auc() []float64 {
 			}
 			below[0], below[1] = below[0]+equal[0], below[1]+equal[1]
 		}
-		for i := range rows {
-			rows[i] += loss + (wrongShares[i]-loss)*factor[i]
+		for i := range rowLosses {
+			rowLosses[i] += loss + (wrongShares[i]-loss)*factor[i]
 		}
 	}
 	if classCount == 0 {
 		return slices.Repeat([]float64{0.5}, n)
 	}
-	for i := range rows {
-		rows[i] /= classCount
+	for i := range rowLosses {
+		rowLosses[i] /= classCount
 	}
-	return rows
+	return rowLosses
 }
 
 // logLoss returns the row losses −log p, where p is the probability of the true label. The probabilities are computed
@@ -254,7 +254,7 @@ func (s *scores) logLoss() []float64 {
 			probabilities.Set(i, j, 1/(1+math.Exp(-a*score-b)))
 		}
 	}
-	rows := make([]float64, n)
+	rowLosses := make([]float64, n)
 	for i, class := range s.truth {
 		row := probabilities.RawRowView(i)
 		probability := row[0]
@@ -264,7 +264,7 @@ func (s *scores) logLoss() []float64 {
 		case class == 0:
 			probability = 1 - probability
 		}
-		rows[i] = -s.weights[i] * math.Log(max(probability, 1e-15)) // 1e-15 keeps the loss finite
+		rowLosses[i] = -s.weights[i] * math.Log(max(probability, 1e-15)) // 1e-15 keeps the loss finite
 	}
-	return rows
+	return rowLosses
 }

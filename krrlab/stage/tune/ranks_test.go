@@ -36,11 +36,11 @@ func TestRunOnRanks(t *testing.T) {
 		full := &evaluator{name: "made up", loss: func(_ context.Context, shape []float64, k kernel.Kernel,
 			lambda float64) (*loss, error) {
 			o.evaluatedPoints = append(o.evaluatedPoints, fmt.Sprint(shape, k, lambda))
-			rowLosses := &loss{rows: make([]float64, 50)}
-			for i := range rowLosses.rows {
-				rowLosses.rows[i] = float64(1+i%5) + lambda
+			l := &loss{rowLosses: make([]float64, 50)}
+			for i := range l.rowLosses {
+				l.rowLosses[i] = float64(1+i%5) + lambda
 			}
-			return rowLosses, nil
+			return l, nil
 		}}
 		notify := func(stage.Event) { o.eventCount++; onEvent(rank) }
 		var result *Result

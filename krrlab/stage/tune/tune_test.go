@@ -98,9 +98,9 @@ func TestSeriesEvaluator(t *testing.T) {
 		got := testkit.Must(evaluator.loss(t.Context(), shape, kernel.Gaussian{Sigma: 0.9}, 0.1))
 		sample.setShape(shape)
 		want := testkit.Must(sample.loss(t.Context(), kernel.Gaussian{Sigma: 0.9}, 0.1))
-		for i, v := range want.rows {
-			if math.Abs(v-got.rows[i]) > 1e-6*(1+v) {
-				t.Fatalf("lengths %v: row %d is %g, want %g", shape, i, got.rows[i], v)
+		for i, v := range want.rowLosses {
+			if math.Abs(v-got.rowLosses[i]) > 1e-6*(1+v) {
+				t.Fatalf("lengths %v: row %d is %g, want %g", shape, i, got.rowLosses[i], v)
 			}
 		}
 	}
@@ -177,10 +177,10 @@ func TestLosses(t *testing.T) {
 					tuningProblem.validation, tuningProblem.validationY = set.Slice(n-10, n), y
 				}
 				got := testkit.Must((&search{data: tuningProblem}).newSample(trainRows).loss(ctx, k, 0.1))
-				for i, want := range data.judgment.loss(y, residuals).rows {
-					if math.Abs(want-got.rows[i]) > 1e-5*(1+want) {
+				for i, want := range data.judgment.loss(y, residuals).rowLosses {
+					if math.Abs(want-got.rowLosses[i]) > 1e-5*(1+want) {
 						t.Errorf("%s, %v, with validation rows: %v; the loss of row %d is %g, want %g", set.Name, k,
-							withValidation, i, got.rows[i], want)
+							withValidation, i, got.rowLosses[i], want)
 						break
 					}
 				}
@@ -221,8 +221,8 @@ func TestLossByHand(t *testing.T) {
 	}
 	three := defaultScoring(true).loss(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}),
 		mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}))
-	if three.rows[0] != 0 || three.rows[1] != 1 { // the scores of the second row are −1, −0.5 and 0
-		t.Errorf("losses of three classes %v, want 0 and 1", three.rows)
+	if three.rowLosses[0] != 0 || three.rowLosses[1] != 1 { // the scores of the second row are −1, −0.5 and 0
+		t.Errorf("losses of three classes %v, want 0 and 1", three.rowLosses)
 	}
 	f1 := &scoring{metric: model.F1, positiveClass: 1} // no row is of the positive class or predicted to be
 	value, _, _ := f1.loss(mat.NewDense(2, 1, []float64{-1, -1}), mat.NewDense(2, 1, nil)).errorInterval()
@@ -319,11 +319,11 @@ func TestSmoothestOfTies(t *testing.T) {
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
 		lastLevel := &evaluator{name: name, loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64,
 		) (*loss, error) {
-			rowLosses := &loss{rows: make([]float64, 50)}
-			for i := range rowLosses.rows {
-				rowLosses.rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
+			l := &loss{rowLosses: make([]float64, 50)}
+			for i := range l.rowLosses {
+				l.rowLosses[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
 			}
-			return rowLosses, nil
+			return l, nil
 		}}
 		s := &search{options: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1}.withDefaults(), data: data,
 			start: time.Now()}
@@ -375,12 +375,12 @@ func TestLastLevelDecides(t *testing.T) {
 	full := &evaluator{name: "made up", loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64,
 	) (*loss, error) {
 		calls++
-		rowLosses := &loss{rows: make([]float64, 50)}
-		for i := range rowLosses.rows {
+		l := &loss{rowLosses: make([]float64, 50)}
+		for i := range l.rowLosses {
 			// σ = 0.9 is best.
-			rowLosses.rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1
+			l.rowLosses[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1
 		}
-		return rowLosses, nil
+		return l, nil
 	}}
 	result := testkit.Must(searchPoints(context.Background(), data,
 		Options{Kernels: []string{"gaussian"}, Rows: 200, Lambda: 0.1}, full, nil))
