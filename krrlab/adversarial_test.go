@@ -26,22 +26,24 @@ type adverseProblem struct {
 	train *datasets.Dataset
 	rows  [][]float64 // the points of train
 	cfg   Config
-	large bool // treat it as too large for residuals in float64
+	large bool // the lab treats the problem as too large for residuals in float64
 }
 
-// pick returns one of the choices, by random number i of the stream g.
-func pick[T any](g rng.Stream, i uint64, choices ...T) T { return choices[g.IntN(i, len(choices))] }
+// pick returns one of the choices, by random number i of the stream random.
+func pick[T any](random rng.Stream, i uint64, choices ...T) T {
+	return choices[random.IntN(i, len(choices))]
+}
 
-// logUniform returns 10^u, where u is random number i of the stream g, scaled to the interval [lo, hi].
-func logUniform(g rng.Stream, i uint64, lo, hi float64) float64 {
-	return math.Pow(10, lo+(hi-lo)*g.Float64(i))
+// logUniform returns 10^u, where u is random number i of the stream random, scaled to the interval [lo, hi].
+func logUniform(random rng.Stream, i uint64, lo, hi float64) float64 {
+	return math.Pow(10, lo+(hi-lo)*random.Float64(i))
 }
 
 // adversePoints draws n points of dimension d. The kind says how they are laid out, for example in distant groups or
 // with duplicates.
-func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
+func adversePoints(kind string, n, d int, random rng.Stream) [][]float64 {
 	x := make([][]float64, n)
-	normal, extra := g.Sub("normal"), g.Sub("extra")
+	normal, extra := random.Sub("normal"), random.Sub("extra")
 	size := logUniform(extra, 0, 0, 7)
 	groups := 2 + extra.IntN(1, 4)
 	for i := range x {
@@ -51,9 +53,9 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 		}
 		shift := 0.0
 		switch kind {
-		case "groups": // rows belong to the groups in turn
+		case "groups": // The rows belong to the groups in turn.
 			shift = size * float64(i%groups)
-		case "blocks": // one after the other
+		case "blocks": // The groups follow one after the other.
 			shift = size * float64(i*groups/n)
 		case "offset":
 			shift = 100 * size
@@ -65,7 +67,7 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 			copy(x[i], x[i/3])
 		case "equal":
 			copy(x[i], x[0])
-		case "cluster": // one, dense, among noise
+		case "cluster": // One dense cluster lies among noise.
 			if i%3 > 0 {
 				for j := range d {
 					x[i][j] = 1 + x[i][j]/size
@@ -87,74 +89,76 @@ func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 
 // newAdverse draws the adverse problem number i.
 func newAdverse(i int) *adverseProblem {
-	g := rng.New(77).Sub("hostile", uint64(i))
-	c, f := g.Sub("choice"), g.Sub("float")
-	n, d, t := 20+c.IntN(0, 130), pick(c, 1, 1, 2, 3, 8, 30), pick(c, 2, 1, 1, 2, 3)
-	kind := pick(c, 3, "plain", "groups", "blocks", "offset", "outliers", "duplicates", "scales", "bytes")
-	h := &adverseProblem{rows: adversePoints(kind, n, d, g)}
-	x := points.NewDense(n, d, slices.Concat(h.rows...))
+	random := rng.New(77).Sub("hostile", uint64(i))
+	choices, uniform := random.Sub("choice"), random.Sub("float")
+	n, d, t := 20+choices.IntN(0, 130), pick(choices, 1, 1, 2, 3, 8, 30), pick(choices, 2, 1, 1, 2, 3)
+	kind := pick(choices, 3, "plain", "groups", "blocks", "offset", "outliers", "duplicates", "scales", "bytes")
+	problem := &adverseProblem{rows: adversePoints(kind, n, d, random)}
+	x := points.NewDense(n, d, slices.Concat(problem.rows...))
 	var gaps []float64 // distances between points, most of which are not neighbors
-	var norm float64
+	var meanSqNorm float64
 	for i := 1; i < n; i++ {
-		var s float64
-		for j, v := range h.rows[i] {
-			s += (v - h.rows[(i*7)%n][j]) * (v - h.rows[(i*7)%n][j])
-			norm += v * v / float64(n)
+		var sqDistance float64
+		for j, v := range problem.rows[i] {
+			sqDistance += (v - problem.rows[(i*7)%n][j]) * (v - problem.rows[(i*7)%n][j])
+			meanSqNorm += v * v / float64(n)
 		}
-		if s > 0 {
-			gaps = append(gaps, math.Sqrt(s))
+		if sqDistance > 0 {
+			gaps = append(gaps, math.Sqrt(sqDistance))
 		}
 	}
 	gaps = append(gaps, 1)
 	slices.Sort(gaps)
-	sigma := gaps[len(gaps)/pick(c, 4, 2, 2, 10)] * logUniform(f, 0, -2, 2)
-	k := pick[kernel.Kernel](c, 5, kernel.Gaussian{Sigma: sigma}, kernel.Gaussian{Sigma: sigma},
+	sigma := gaps[len(gaps)/pick(choices, 4, 2, 2, 10)] * logUniform(uniform, 0, -2, 2)
+	kernelFunc := pick[kernel.Kernel](choices, 5, kernel.Gaussian{Sigma: sigma}, kernel.Gaussian{Sigma: sigma},
 		kernel.Laplacian{Sigma: sigma},
 		kernel.Matern32{Sigma: sigma}, kernel.Matern52{Sigma: sigma},
-		kernel.Polynomial{Gamma: logUniform(f, 1, -2, 0) / norm, Coef0: f.Float64(2), Degree: 1 + c.IntN(6, 4)})
+		kernel.Polynomial{Gamma: logUniform(uniform, 1, -2, 0) / meanSqNorm, Coef0: uniform.Float64(2), Degree: 1 +
+			choices.IntN(6, 4)})
 	y := make([]float64, n*t)
-	for q := range y {
-		y[q] = math.Sin(h.rows[q/t][0]/gaps[len(gaps)/2]*float64(1+q%t)) + 0.3*g.Sub("noise").Normal(uint64(q))
+	for entry := range y {
+		y[entry] = math.Sin(problem.rows[entry/t][0]/gaps[len(gaps)/2]*float64(1+entry%t)) +
+			0.3*random.Sub("noise").Normal(uint64(entry))
 	}
-	h.train = &datasets.Dataset{Name: kind, Task: datasets.Regression, X: x, Target: y}
+	problem.train = &datasets.Dataset{Name: kind, Task: datasets.Regression, X: x, Target: y}
 	if t > 1 {
-		h.train.Task, h.train.Target = datasets.Classification, nil
+		problem.train.Task, problem.train.Target = datasets.Classification, nil
 		for i := range n {
-			h.train.Class = append(h.train.Class, int(uint(math.Float64bits(y[i*t])>>20)%uint(t)))
+			problem.train.Class = append(problem.train.Class, int(uint(math.Float64bits(y[i*t])>>20)%uint(t)))
 		}
 		for j := range t {
-			h.train.Class[j] = j
-			h.train.Labels = append(h.train.Labels, fmt.Sprint(j))
+			problem.train.Class[j] = j
+			problem.train.Labels = append(problem.train.Labels, fmt.Sprint(j))
 		}
 	}
-	h.cfg = Config{
-		Kernel: k, Lambda: logUniform(f, 3, -12, 1), Tol: logUniform(f, 4, -10, -1), Seed: uint64(i), MaxIter: 400,
-		Storage: pick(c, 7, gram.Auto, gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16),
-		Solver:  pick(c, 8, PCG, BlockPCG, CG, Direct, AutoSolver),
-		Exact:   pick(c, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
+	problem.cfg = Config{
+		Kernel: kernelFunc, Lambda: logUniform(uniform, 3, -12, 1), Tol: logUniform(uniform, 4, -10, -1),
+		Seed: uint64(i), MaxIter: 400,
+		Storage: pick(choices, 7, gram.Auto, gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16),
+		Solver:  pick(choices, 8, PCG, BlockPCG, CG, Direct, AutoSolver),
+		Exact:   pick(choices, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
 	}
 	if i%10 == 9 { // λ large enough for 16-bit tiles, and a kernel so wide that 16 bits round more than landmarks omit
-		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, logUniform(f, 3, -3.5, 0),
-			pick(c, 8, PCG, BlockPCG, CG)
-		h.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * logUniform(f, 0, 0, 2)}
+		problem.cfg.Storage, problem.cfg.Lambda, problem.cfg.Solver = gram.Fixed16, logUniform(uniform, 3, -3.5, 0),
+			pick(choices, 8, PCG, BlockPCG, CG)
+		problem.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * logUniform(uniform, 0, 0, 2)}
 	}
-	h.cfg.Precond = None{}
-	if m := pick[stage.LowRank](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
-		h.cfg.Precond = withSize(m, 1+c.IntN(11, n/2), 0)
+	problem.cfg.Precond = None{}
+	if method := pick[stage.LowRank](choices, 9, Features{}, Nystrom{}, RPCholesky{}, nil); method != nil {
+		problem.cfg.Precond = withSize(method, 1+choices.IntN(11, n/2), 0)
 	}
-	if h.cfg.Solver == CG || h.cfg.Precond == Preconditioner(None{}) {
-		h.cfg.Solver, h.cfg.Precond = CG, None{}
+	if problem.cfg.Solver == CG || problem.cfg.Precond == Preconditioner(None{}) {
+		problem.cfg.Solver, problem.cfg.Precond = CG, None{}
 	}
-	if h.cfg.Solver == Direct {
-		h.cfg.Storage = pick(c, 7, gram.Auto, gram.Float64, gram.Float32)
-		h.cfg.Precond = nil
+	if problem.cfg.Solver == Direct {
+		problem.cfg.Storage = pick(choices, 7, gram.Auto, gram.Float64, gram.Float32)
+		problem.cfg.Precond = nil
 	}
-	h.large = pick(c, 13, false, true)
-	h.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, residual %v, "+
-		"large %v)",
-		i, kind, n, d, t, h.cfg.Kernel, h.cfg.Lambda, h.cfg.Tol, h.cfg.Storage, h.cfg.Solver, h.cfg.Precond,
-		h.cfg.Exact, h.large)
-	return h
+	problem.large = pick(choices, 13, false, true)
+	problem.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, "+
+		"residual %v, large %v)", i, kind, n, d, t, problem.cfg.Kernel, problem.cfg.Lambda, problem.cfg.Tol,
+		problem.cfg.Storage, problem.cfg.Solver, problem.cfg.Precond, problem.cfg.Exact, problem.large)
+	return problem
 }
 
 // problems returns the number of adverse problems that a test draws.
@@ -162,110 +166,112 @@ func problems() int {
 	return suite.Scale(60, 300, 3000)
 }
 
-// TestAdverseProblems solves adverse problems drawn at random. If the solver reports convergence, the residual
-// computed in twice the digits of float64 has to be within the tolerance and Verify must not refute it. If the solver
-// refuses a problem, rightlyRefused has to confirm the reason.
+// TestAdverseProblems solves adverse problems drawn at random. If the solver reports convergence, the residual computed
+// in twice the digits of float64 has to be within the tolerance and Verify must not refute it. If the solver refuses a
+// problem, isJustifiedRefusal has to confirm the reason.
 func TestAdverseProblems(t *testing.T) {
-	count := map[string]int{}
+	outcomes := map[string]int{}
 	for i := range problems() {
-		h := newAdverse(i)
-		h.solve(t, count)
+		problem := newAdverse(i)
+		problem.solve(t, outcomes)
 	}
-	checkConvergedShare(t, count)
+	checkConvergedShare(t, outcomes)
 }
 
-// solve solves the problem, checks the answer or the refusal, and counts the outcome in count.
-func (h *adverseProblem) solve(t *testing.T, count map[string]int) {
+// solve solves the problem, checks the answer or the refusal, and counts the outcome in outcomes.
+func (p *adverseProblem) solve(t *testing.T, outcomes map[string]int) {
 	t.Helper()
-	lab, err := New(h.train, h.cfg)
+	lab, err := New(p.train, p.cfg)
 	if err != nil {
-		t.Errorf("%s: %v", h.name, err)
+		t.Errorf("%s: %v", p.name, err)
 		return
 	}
-	if h.large {
+	if p.large {
 		lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 	}
 	sol, err := lab.Solve(t.Context())
 	if err != nil {
-		count["refused"]++
-		if !isJustifiedRefusal(t, lab, h.rows, err) {
-			t.Errorf("%s: refused without a reason: %v", h.name, err)
+		outcomes["refused"]++
+		if !isJustifiedRefusal(t, lab, p.rows, err) {
+			t.Errorf("%s: refused without a reason: %v", p.name, err)
 		}
 		return
 	}
-	count[sol.Status.String()]++
-	h.judge(t, sol)
+	outcomes[sol.Status.String()]++
+	p.judge(t, sol)
 }
 
 // checkConvergedShare fails the test unless a third of the problems converged, because the checks mean little
 // otherwise.
-func checkConvergedShare(t *testing.T, count map[string]int) {
+func checkConvergedShare(t *testing.T, outcomes map[string]int) {
 	t.Helper()
-	t.Logf("%v", count)
-	if count["converged"] < problems()/3 {
-		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
+	t.Logf("%v", outcomes)
+	if outcomes["converged"] < problems()/3 {
+		t.Errorf("%d of %d converged: %v", outcomes["converged"], problems(), outcomes)
 	}
 }
 
 // judge checks the solution with the residuals computed in twice the digits of float64 and with Verify. It returns
 // these residuals.
-func (h *adverseProblem) judge(t *testing.T, sol *Solution) []float64 {
+func (p *adverseProblem) judge(t *testing.T, sol *Solution) []float64 {
 	t.Helper()
-	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.System.Y)
-	for j, r := range want {
-		if sol.Converged() && !(r <= h.cfg.Tol*(1+1e-12)) {
+	residuals := trueResiduals(p.cfg.Kernel, p.rows, p.cfg.Lambda, sol.Model.C, sol.System.Y)
+	for j, residual := range residuals {
+		if sol.Converged() && !(residual <= p.cfg.Tol*(1+1e-12)) {
 			t.Errorf("%s: column %d is called converged by the residual %s, which is %.3g; reported %.3g, rounding %.3g, "+
-				"storage %.3g", h.name, j, sol.ResidualKind, r, sol.ColumnTrueResiduals[j], sol.ColumnRoundings,
+				"storage %.3g", p.name, j, sol.ResidualKind, residual, sol.ColumnTrueResiduals[j], sol.ColumnRoundings,
 				sol.ColumnStorageResiduals)
 		}
-		if sol.ColumnRoundings != nil && math.Abs(r-sol.ColumnTrueResiduals[j]) > sol.ColumnRoundings[j]*(1+1e-9) {
-			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r,
+		if sol.ColumnRoundings != nil &&
+			math.Abs(residual-sol.ColumnTrueResiduals[j]) > sol.ColumnRoundings[j]*(1+1e-9) {
+			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", p.name, j, residual,
 				sol.ColumnTrueResiduals[j],
 				sol.ColumnRoundings[j])
 		}
 	}
-	if v := h.verify(t, sol, 1); v != nil {
-		testkit.Near(t, largestOrNaN(want), float64(v.Residual), float64(v.Rounding)*(1+1e-9), h.name,
-			float64(v.Rounding))
+	if verification := p.verify(t, sol, 1); verification != nil {
+		testkit.Near(t, largestOrNaN(residuals), float64(verification.Residual),
+			float64(verification.Rounding)*(1+1e-9), p.name, float64(verification.Rounding))
 	}
-	return want
+	return residuals
 }
 
 // verify reports an error if the solver called the answer converged and Verify finds a residual above slack·τ. It
 // returns nil if Verify has no formula for the kernel.
-func (h *adverseProblem) verify(t *testing.T, sol *Solution, slack float64) *Verification {
+func (p *adverseProblem) verify(t *testing.T, sol *Solution, slack float64) *Verification {
 	t.Helper()
-	if _, err := kernel.ToSpec(h.cfg.Kernel); err != nil {
+	if _, err := kernel.ToSpec(p.cfg.Kernel); err != nil {
 		return nil
 	}
-	v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: h.train, Passes: 1})
+	verification, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: p.train, Passes: 1})
 	if err != nil {
-		t.Errorf("%s: verify: %v", h.name, err)
+		t.Errorf("%s: verify: %v", p.name, err)
 		return nil
 	}
-	if sol.Converged() && float64(v.Residual)-float64(v.Rounding) > slack*h.cfg.Tol {
-		t.Errorf("%s: converged, and verify finds %.3g ± %.2g", h.name, float64(v.Residual), float64(v.Rounding))
+	if sol.Converged() && float64(verification.Residual)-float64(verification.Rounding) > slack*p.cfg.Tol {
+		t.Errorf("%s: converged, and verify finds %.3g ± %.2g", p.name, float64(verification.Residual),
+			float64(verification.Rounding))
 	}
-	return v
+	return verification
 }
 
 // pencil returns the eigenvalues of M⁻¹A in ascending order, with a bound of their relative error. It returns ok =
 // false if float64 cannot compute the eigenvalues to 1 %. M is ZZᵀ+λ_pI, or I if z is nil.
-func (h *adverseProblem) pencil(l *Lab, z *points.Dense32) (values []float64, relError float64, ok bool) {
-	n := len(h.rows)
+func (p *adverseProblem) pencil(l *Lab, z *points.Dense32) (values []float64, relError float64, ok bool) {
+	n := len(p.rows)
 	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
-			a.SetSym(i, j, quadKernel(h.cfg.Kernel, h.rows[i], h.rows[j]).hi)
+			a.SetSym(i, j, quadKernel(p.cfg.Kernel, p.rows[i], p.rows[j]).hi)
 			if z != nil {
-				var s float64
-				for c, v := range z.Row(i) {
-					s += float64(v) * float64(z.Row(j)[c])
+				var inner float64
+				for column, value := range z.Row(i) {
+					inner += float64(value) * float64(z.Row(j)[column])
 				}
-				m.SetSym(i, j, s)
+				m.SetSym(i, j, inner)
 			}
 		}
-		a.SetSym(i, i, a.At(i, i)+h.cfg.Lambda)
+		a.SetSym(i, i, a.At(i, i)+p.cfg.Lambda)
 		m.SetSym(i, i, m.At(i, i)+ridge(l))
 	}
 	var chol mat.Cholesky
@@ -274,124 +280,126 @@ func (h *adverseProblem) pencil(l *Lab, z *points.Dense32) (values []float64, re
 	}
 	var lower mat.TriDense
 	chol.LTo(&lower)
-	var w, b mat.Dense
-	if w.Solve(&lower, a) != nil || b.Solve(&lower, w.T()) != nil { // L⁻¹AL⁻ᵀ
+	var half, whitened mat.Dense // L⁻¹A, and then L⁻¹AL⁻ᵀ, which has the eigenvalues of M⁻¹A
+	if half.Solve(&lower, a) != nil || whitened.Solve(&lower, half.T()) != nil {
 		return nil, 0, false
 	}
 	var eig mat.EigenSym
-	if !eig.Factorize(testkit.Symmetric(&b), false) {
+	if !eig.Factorize(testkit.Symmetric(&whitened), false) {
 		return nil, 0, false
 	}
 	values = eig.Values(nil)
-	// A and M have backward errors of a few n·u. Multiplication by L⁻¹ and L⁻ᵀ amplifies them to at most
-	// n·u·κ(M)·λ_max, which is divided by the smallest eigenvalue.
+	// A and M have backward errors of a few n·u, with the unit roundoff u = 2⁻⁵³. Multiplication by L⁻¹ and L⁻ᵀ
+	// amplifies them to at most n·u·κ(M)·λ_max, which is divided by the smallest eigenvalue.
 	relError = 10 * float64(n) * 0x1p-53 * chol.Cond() * values[n-1] / values[0]
 	return values, relError, values[0] > 0 && relError < 0.01
 }
 
-// TestAdverseCertificates checks on adverse problems that the intervals of κ(M⁻¹A) and of s_λ cover the dense
-// reference at their confidence of 95 %, that the lower end of an interval is at most its upper end, that the certain
-// bounds of κ always hold, and that only problems for which rightlyRefused finds a reason are refused.
+// TestAdverseCertificates checks on adverse problems that the intervals of κ(M⁻¹A) and of s_λ cover the dense reference
+// at their confidence of 95 %, that the lower end of an interval is at most its upper end, that the certain bounds of κ
+// always hold, and that only problems for which isJustifiedRefusal finds a reason are refused.
 func TestAdverseCertificates(t *testing.T) {
-	type coverage struct{ covered, missed int }
+	type coverage struct{ covered, missed int } // numbers of intervals
 	var kappa, statDim coverage
-	certain := 0 // number of certain bounds of κ
+	certainBounds := 0 // number of certain upper bounds of κ
 	for i := range problems() {
-		h := newAdverse(i)
-		if h.cfg.Solver == Direct || h.cfg.Solver == AutoSolver {
-			h.cfg.Solver = PCG
+		problem := newAdverse(i)
+		if problem.cfg.Solver == Direct || problem.cfg.Solver == AutoSolver {
+			problem.cfg.Solver = PCG
 		}
-		lab, err := New(h.train, h.cfg)
+		lab, err := New(problem.train, problem.cfg)
 		if err != nil {
-			t.Fatalf("%s: %v", h.name, err)
+			t.Fatalf("%s: %v", problem.name, err)
 		}
-		q, err := lab.Quality(t.Context(), QualityOptions{MaxExactN: -1, NoSolve: true, Width: 0.05})
+		quality, err := lab.Quality(t.Context(), QualityOptions{MaxExactN: -1, NoSolve: true, Width: 0.05})
 		if err != nil {
-			if !isJustifiedRefusal(t, lab, h.rows, err) {
-				t.Errorf("%s: %v", h.name, err)
+			if !isJustifiedRefusal(t, lab, problem.rows, err) {
+				t.Errorf("%s: %v", problem.name, err)
 			}
 			continue
 		}
-		for name, v := range map[string]estimate.Interval{"κ": q.Kappa, "λ_min": q.Min, "λ_max": q.Max} {
-			if !(v.Lo <= v.Hi) {
-				t.Errorf("%s: %s in [%g, %g]", h.name, name, v.Lo, v.Hi)
+		for name, interval := range map[string]estimate.Interval{"κ": quality.Kappa, "λ_min": quality.Min,
+			"λ_max": quality.Max} {
+			if !(interval.Lo <= interval.Hi) {
+				t.Errorf("%s: %s in [%g, %g]", problem.name, name, interval.Lo, interval.Hi)
 			}
 		}
-		for _, step := range q.Trace {
+		for _, step := range quality.Trace {
 			if !(step.Min.Lo <= step.Min.Hi && step.Max.Lo <= step.Max.Hi) {
-				t.Errorf("%s: step %d: λ_min in [%g, %g], λ_max in [%g, %g]", h.name, step.Step, step.Min.Lo,
+				t.Errorf("%s: step %d: λ_min in [%g, %g], λ_max in [%g, %g]", problem.name, step.Step, step.Min.Lo,
 					step.Min.Hi, step.Max.Lo, step.Max.Hi)
 				break
 			}
 		}
-		testkit.Equal(t, q.Indefinite, math.IsNaN(q.Min.Value), h.name, q.Min.Value)
+		testkit.Equal(t, quality.Indefinite, math.IsNaN(quality.Min.Value), problem.name, quality.Min.Value)
 		z := wholeZ(t, lab)
-		values, relError, ok := h.pencil(lab, z)
+		values, relError, ok := problem.pencil(lab, z)
 		if !ok {
 			continue
 		}
 		n := len(values)
 		want := values[n-1] / values[0]
-		if q.Kappa.Lo <= want*(1+relError) && want*(1-relError) <= q.Kappa.Hi {
+		if quality.Kappa.Lo <= want*(1+relError) && want*(1-relError) <= quality.Kappa.Hi {
 			kappa.covered++
 		} else {
 			kappa.missed++
-			t.Logf("%s: κ = %.6g, in [%.6g, %.6g]", h.name, want, q.Kappa.Lo, q.Kappa.Hi)
+			t.Logf("%s: κ = %.6g, in [%.6g, %.6g]", problem.name, want, quality.Kappa.Lo, quality.Kappa.Hi)
 		}
-		if q.KappaUpperBound > 0 {
-			certain++
-			if q.Kappa.Lo > q.KappaUpperBound {
-				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi,
-					q.KappaUpperBound)
+		if quality.KappaUpperBound > 0 {
+			certainBounds++
+			if quality.Kappa.Lo > quality.KappaUpperBound {
+				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", problem.name, quality.Kappa.Lo,
+					quality.Kappa.Hi, quality.KappaUpperBound)
 			}
-			if want*(1-relError) > q.KappaUpperBound {
-				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.KappaUpperBound)
+			if want*(1-relError) > quality.KappaUpperBound {
+				t.Errorf("%s: κ = %.6g, certainly at most %.6g", problem.name, want, quality.KappaUpperBound)
 			}
 		}
-		s, err := lab.StatDim(t.Context(), StatDimOptions{})
+		result, err := lab.StatDim(t.Context(), StatDimOptions{})
 		if err != nil {
-			t.Errorf("%s: s_λ: %v", h.name, err)
+			t.Errorf("%s: s_λ: %v", problem.name, err)
 			continue
 		}
-		want = h.statDim(t)
-		if e := 1e-9 * want; s.Estimate.Lo <= want+e && want-e <= s.Estimate.Hi {
+		want = problem.statDim(t)
+		if rounding := 1e-9 * want; result.Estimate.Lo <= want+rounding && want-rounding <= result.Estimate.Hi {
 			statDim.covered++
 		} else {
 			statDim.missed++
-			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
+			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", problem.name, want, result.Estimate.Lo, result.Estimate.Hi,
+				result.Method)
 		}
 	}
 	t.Logf("κ covered %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.covered, kappa.covered+kappa.missed,
-		statDim.covered, statDim.covered+statDim.missed, certain)
-	for name, r := range map[string]coverage{"κ": kappa, "s_λ": statDim} {
-		trials := float64(r.covered + r.missed)
+		statDim.covered, statDim.covered+statDim.missed, certainBounds)
+	for name, counts := range map[string]coverage{"κ": kappa, "s_λ": statDim} {
+		trials := float64(counts.covered + counts.missed)
 		// The number of misses is at most binomial with probability 0.05. Three standard deviations are allowed.
-		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
-			t.Errorf("%s: the interval of 95 %% missed %d of %.0f", name, r.missed, trials)
+		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(counts.missed) > allowed {
+			t.Errorf("%s: the interval of 95 %% missed %d of %.0f", name, counts.missed, trials)
 		}
-		if r.covered < problems()/10 {
-			t.Errorf("%s: only %d intervals cover, want %d", name, r.covered, problems()/10)
+		if counts.covered < problems()/10 {
+			t.Errorf("%s: only %d intervals cover, want %d", name, counts.covered, problems()/10)
 		}
 	}
-	if certain < problems()/20 {
-		t.Errorf("only %d problems have a certain bound of κ, want %d", certain, problems()/20)
+	if certainBounds < problems()/20 {
+		t.Errorf("only %d problems have a certain bound of κ, want %d", certainBounds, problems()/20)
 	}
 }
 
 // statDim returns the statistical dimension tr K(K+λI)⁻¹ from the eigenvalues of the dense K.
-func (h *adverseProblem) statDim(t *testing.T) float64 {
-	n := len(h.rows)
+func (p *adverseProblem) statDim(t *testing.T) float64 {
+	n := len(p.rows)
 	k := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
-			k.SetSym(i, j, quadKernel(h.cfg.Kernel, h.rows[i], h.rows[j]).hi)
+			k.SetSym(i, j, quadKernel(p.cfg.Kernel, p.rows[i], p.rows[j]).hi)
 		}
 	}
 	mu := testkit.Eigenvalues(t, k)
 	for i := range mu {
 		mu[i] = max(mu[i], 0)
 	}
-	return dimension(mu, h.cfg.Lambda)
+	return dimension(mu, p.cfg.Lambda)
 }
 
 // TestResidualByTolerance checks that a smaller tolerance does not give a larger residual, up to a factor of 1.5 or the
@@ -401,17 +409,19 @@ func TestResidualByTolerance(t *testing.T) {
 	x := pointsByFormat(300, 4, 5)["float64"]
 	for _, storage := range []gram.Storage{gram.Fixed16, gram.Float32} {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {
-			last := math.Inf(1)
+			previous := math.Inf(1)
 			for _, tol := range []float64{1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
 				sol := mustSolve(t, classification(x, 3),
 					Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol,
 						Solver: solver, Storage: storage, MaxIter: 2000})
-				want := largestOrNaN(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C, sol.System.Y))
-				if !(want <= max(1.5*last, largestOrNaN(sol.ColumnRoundings))) || tol >= 1e-8 && !sol.Converged() {
+				residual := largestOrNaN(newReference(t, gauss, x, 0.01, sol.System.Y).residuals(sol.Model.C,
+					sol.System.Y))
+				if !(residual <= max(1.5*previous, largestOrNaN(sol.ColumnRoundings))) || tol >= 1e-8 &&
+					!sol.Converged() {
 					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol,
-						sol.Status, want, last)
+						sol.Status, residual, previous)
 				}
-				last = want
+				previous = residual
 			}
 		}
 	}

@@ -24,25 +24,25 @@ import (
 // factorization of a preconditioner may fail if λ or λ_p is below the rounding error of the factors.
 func isJustifiedRefusal(t *testing.T, l *Lab, x [][]float64, err error) bool {
 	t.Helper()
-	s, cfg, n := err.Error(), l.cfg, float64(len(x))
+	message, cfg, n := err.Error(), l.cfg, float64(len(x))
 	switch {
-	case cfg.Storage == gram.Fixed16 && strings.Contains(s, "fixed16 is for kernels"):
+	case cfg.Storage == gram.Fixed16 && strings.Contains(message, "fixed16 is for kernels"):
 		return !kernel.Bounded01(cfg.Kernel)
-	case cfg.Storage == gram.Fixed16 && strings.Contains(s, "more than λ/2"):
+	case cfg.Storage == gram.Fixed16 && strings.Contains(message, "more than λ/2"):
 		// The lab refuses if its prediction of ‖E‖₂ exceeds λ/2. The prediction is at most 2‖E‖_F/√n + ‖E‖₂ ≤ 3‖E‖₂,
 		// since all rows are sampled, plus the rounding error of kernel values in float64.
 		return 3.1*fixed16Error(t, cfg.Kernel, x)+n*float64(len(x[0])+10)*0x1p-52 > cfg.Lambda/2
-	case cfg.Solver == Direct && strings.Contains(s, "direct: K+λI"):
-		unit := 0x1p-53
-		if strings.Contains(s, "float32-refined") {
-			unit = 0x1p-24
+	case cfg.Solver == Direct && strings.Contains(message, "direct: K+λI"):
+		roundoff := 0x1p-53
+		if strings.Contains(message, "float32-refined") {
+			roundoff = 0x1p-24
 		}
-		return cfg.Lambda < n*unit*slices.Max(kernel.Diag(cfg.Kernel, l.train.X))
-	case strings.Contains(s, "too large for float32"):
+		return cfg.Lambda < n*roundoff*slices.Max(kernel.Diag(cfg.Kernel, l.train.X))
+	case strings.Contains(message, "too large for float32"):
 		return cfg.Storage == gram.Float32 && slices.Max(kernel.Diag(cfg.Kernel, l.train.X)) > math.MaxFloat32
-	case strings.Contains(s, "vecchia: K+λI among"):
+	case strings.Contains(message, "vecchia: K+λI among"):
 		return cfg.Lambda < n*0x1p-52*slices.Max(kernel.Diag(cfg.Kernel, l.train.X))
-	case strings.Contains(s, "precond: ZᵀZ+λ_pI"):
+	case strings.Contains(message, "precond: ZᵀZ+λ_pI"):
 		z := wholeZ(t, l)
 		return ridge(l) < float64(z.D)*0x1p-52*floats.Sum(points.SqNorms(z))
 	}
@@ -55,12 +55,12 @@ func fixed16Error(t *testing.T, k kernel.Kernel, x [][]float64) float64 {
 	e := mat.NewSymDense(len(x), nil)
 	for i := range x {
 		for j := range i {
-			v := k.Eval(x[i], x[j])
-			e.SetSym(i, j, math.RoundToEven(v*65535)/65535-v)
+			value := k.Eval(x[i], x[j])
+			e.SetSym(i, j, math.RoundToEven(value*65535)/65535-value)
 		}
 	}
-	v := testkit.Eigenvalues(t, e)
-	return max(-v[0], v[len(v)-1])
+	eigenvalues := testkit.Eigenvalues(t, e)
+	return max(-eigenvalues[0], eigenvalues[len(eigenvalues)-1])
 }
 
 // largeProblem returns a problem with the given points and configuration, and a smooth target with noise.
@@ -69,12 +69,12 @@ func largeProblem(name string, x [][]float64, cfg Config) *adverseProblem {
 	for i := range y {
 		y[i] = math.Sin(x[i][0]) + 0.3*rng.New(79).Normal(uint64(i))
 	}
-	h := &adverseProblem{rows: x, cfg: cfg}
-	h.train = &datasets.Dataset{Name: "large", Task: datasets.Regression,
+	problem := &adverseProblem{rows: x, cfg: cfg}
+	problem.train = &datasets.Dataset{Name: "large", Task: datasets.Regression,
 		X: points.NewDense(len(x), len(x[0]), slices.Concat(x...)), Target: y}
-	h.name = fmt.Sprintf("%s (n = %d, d = %d, %v, λ = %.2g, τ = %.2g, %v)", name, len(x), len(x[0]), cfg.Kernel,
+	problem.name = fmt.Sprintf("%s (n = %d, d = %d, %v, λ = %.2g, τ = %.2g, %v)", name, len(x), len(x[0]), cfg.Kernel,
 		cfg.Lambda, cfg.Tol, cfg.Precond)
-	return h
+	return problem
 }
 
 // TestAdverseWideKernels uses kernels so wide that float32 and 16-bit storage round more than the landmarks omit. It
@@ -82,26 +82,27 @@ func largeProblem(name string, x [][]float64, cfg Config) *adverseProblem {
 // reference, in both storages.
 func TestAdverseWideKernels(t *testing.T) {
 	for i := range problems() / 75 {
-		g := rng.New(82).Sub("wide", uint64(i))
-		c, f := g.Sub("choice"), g.Sub("float")
-		n, d := 240+c.IntN(0, 120), 1+c.IntN(1, 4)
-		rows, lambda := adversePoints("plain", n, d, g), logUniform(f, 1, -2.5, -1.5)
+		random := rng.New(82).Sub("wide", uint64(i))
+		choices, uniform := random.Sub("choice"), random.Sub("float")
+		n, d := 240+choices.IntN(0, 120), 1+choices.IntN(1, 4)
+		rows, lambda := adversePoints("plain", n, d, random), logUniform(uniform, 1, -2.5, -1.5)
 		for _, storage := range []gram.Storage{gram.Float32, gram.Fixed16} {
-			h := largeProblem(fmt.Sprintf("wide kernel, number %d, %v", i, storage), rows, Config{
-				Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(d)) * logUniform(f, 0, 0.7, 1.6)}, Lambda: lambda,
-				Tol: 1e-3, Seed: uint64(i),
-				Solver: PCG, Storage: storage, Precond: withSize(RPCholesky{}, n/10+c.IntN(2, n/3), lambda),
+			problem := largeProblem(fmt.Sprintf("wide kernel, number %d, %v", i, storage), rows, Config{
+				Kernel: kernel.Gaussian{Sigma: math.Sqrt(float64(d)) * logUniform(uniform, 0, 0.7, 1.6)},
+				Lambda: lambda,
+				Tol:    1e-3, Seed: uint64(i),
+				Solver: PCG, Storage: storage, Precond: withSize(RPCholesky{}, n/10+choices.IntN(2, n/3), lambda),
 			})
-			lab := newLab(t, h.train, h.cfg)
+			lab := newLab(t, problem.train, problem.cfg)
 			z, err := lab.Z(t.Context())
 			if err != nil {
-				t.Errorf("%s: %v", h.name, err)
+				t.Errorf("%s: %v", problem.name, err)
 				continue
 			}
-			values, relError, ok := h.pencil(lab, z)
+			values, relError, ok := problem.pencil(lab, z)
 			if bound := lab.z.value.Factor.CondBound(lambda, lambda); !ok ||
 				values[n-1]/values[0]*(1-relError) > bound {
-				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, values[n-1]/values[0], bound)
+				t.Errorf("%s: κ = %.6g, certainly at most %.6g", problem.name, values[n-1]/values[0], bound)
 			}
 		}
 	}
@@ -109,39 +110,39 @@ func TestAdverseWideKernels(t *testing.T) {
 
 // changeTo replaces the points by points of another type or moved points, or the kernel by a user-defined one. For
 // the kind "ranks" it changes the name only, because the caller then solves on several ranks.
-func (h *adverseProblem) changeTo(kind string) {
-	n, d := len(h.rows), len(h.rows[0])
+func (p *adverseProblem) changeTo(kind string) {
+	n, d := len(p.rows), len(p.rows[0])
 	switch kind {
 	case "sparse":
-		for i, row := range h.rows {
+		for i, row := range p.rows {
 			for j := range row {
 				if (i*d+j)%3 > 0 {
 					row[j] = 0
 				}
 			}
 		}
-		h.train.X = testkit.ToCSR(points.NewDense(n, d, slices.Concat(h.rows...)))
+		p.train.X = testkit.ToCSR(points.NewDense(n, d, slices.Concat(p.rows...)))
 	case "float32":
-		x := points.NewDense(n, d, slices.Concat(h.rows...))
-		h.train.X, h.rows = testkit.RoundToFloat32(x), rows(x)
-	case "moved": // along a separate coordinate, so that the others keep their digits
-		top := 1.0
-		for _, row := range h.rows {
-			for _, v := range row {
-				top = max(top, v, -v)
+		x := points.NewDense(n, d, slices.Concat(p.rows...))
+		p.train.X, p.rows = testkit.RoundToFloat32(x), rows(x)
+	case "moved": // The points move along a new coordinate, so that the other coordinates keep their digits.
+		largest := 1.0
+		for _, row := range p.rows {
+			for _, value := range row {
+				largest = max(largest, value, -value)
 			}
 		}
-		for i := range h.rows {
-			h.rows[i] = append(h.rows[i], 16*float64(d)*top)
+		for i := range p.rows {
+			p.rows[i] = append(p.rows[i], 16*float64(d)*largest)
 		}
-		h.train.X = points.NewDense(n, d+1, slices.Concat(h.rows...))
+		p.train.X = points.NewDense(n, d+1, slices.Concat(p.rows...))
 	case "user-defined kernel":
-		h.cfg.Kernel = kernel.Func{Name: "user-defined", F: h.cfg.Kernel.Eval}
-		if f, ok := h.cfg.Precond.(Features); ok {
-			h.cfg.Precond = Nystrom{S: f.S}
+		p.cfg.Kernel = kernel.Func{Name: "user-defined", F: p.cfg.Kernel.Eval}
+		if features, ok := p.cfg.Precond.(Features); ok {
+			p.cfg.Precond = Nystrom{S: features.S}
 		}
 	}
-	h.name = kind + ", " + h.name
+	p.name = kind + ", " + p.name
 }
 
 // TestAdversePoints solves adverse problems with sparse points, float32 points, points moved away from zero,
@@ -149,70 +150,70 @@ func (h *adverseProblem) changeTo(kind string) {
 // answer.
 func TestAdversePoints(t *testing.T) {
 	kinds := []string{"sparse", "float32", "moved", "user-defined kernel", "ranks"}
-	count := map[string]int{}
+	outcomes := map[string]int{}
 	for i := range problems() / 2 {
 		kind := kinds[i%len(kinds)]
-		h := newAdverse(i)
-		h.changeTo(kind)
+		problem := newAdverse(i)
+		problem.changeTo(kind)
 		size := 1
-		if kind == "ranks" && h.cfg.Solver != Direct && h.cfg.Solver != AutoSolver {
+		if kind == "ranks" && problem.cfg.Solver != Direct && problem.cfg.Solver != AutoSolver {
 			size = 3
 		}
 		sols := make([]*Solution, size)
-		onRanks(size, func(c comm.Comm) {
-			cfg := h.cfg
+		onRanks(size, func(ranks comm.Comm) {
+			cfg := problem.cfg
 			if size > 1 {
-				cfg.Comm = c
+				cfg.Comm = ranks
 			}
-			lab := newLab(t, h.train, cfg)
-			if h.large {
+			lab := newLab(t, problem.train, cfg)
+			if problem.large {
 				lab.policy.ExactWork, lab.policy.RefineWork = 0, 0
 			}
 			if sol, err := lab.Solve(t.Context()); err == nil {
-				sols[c.Rank()] = sol
+				sols[ranks.Rank()] = sol
 			}
 		})
 		if sols[0] == nil {
-			count["refused"]++
+			outcomes["refused"]++
 			continue
 		}
-		count[kind+" "+sols[0].Status.String()]++
-		h.judge(t, sols[0])
-		for _, s := range sols[1:] {
-			if s == nil || sameAnswer(s, sols[0]) != "" {
-				t.Errorf("%s: the ranks differ", h.name)
+		outcomes[kind+" "+sols[0].Status.String()]++
+		problem.judge(t, sols[0])
+		for _, other := range sols[1:] {
+			if other == nil || sameAnswer(other, sols[0]) != "" {
+				t.Errorf("%s: the ranks differ", problem.name)
 			}
 		}
 	}
-	t.Logf("%v", count)
+	t.Logf("%v", outcomes)
 	for _, kind := range kinds {
-		if got := count[kind+" converged"]; got < problems()/60 {
+		if got := outcomes[kind+" converged"]; got < problems()/60 {
 			t.Errorf("%s: %d problems converged, want at least %d", kind, got, problems()/60)
 		}
 	}
 }
 
-// TestAdverseVecchia is TestAdverseProblems with the sparse inverse as preconditioner. The points form far groups,
-// contain duplicates, are one dense cluster among noise, are all equal, have very different scales, or have dimension
-// 1 or 500.
+// TestAdverseVecchia solves adverse problems with the sparse inverse as preconditioner and makes the same checks as
+// TestAdverseProblems. The points form far groups, contain duplicates, are one dense cluster among noise, are all
+// equal, have very different scales, or have dimension 1 or 500.
 func TestAdverseVecchia(t *testing.T) {
-	count := map[string]int{}
+	outcomes := map[string]int{}
 	for i := range problems() {
-		h := newAdverse(10000 + i)
-		g := rng.New(78).Sub("vecchia", uint64(i))
-		n, kind := len(h.rows), []string{"", "blocks", "duplicates", "cluster", "equal", "scales"}[i%6]
+		problem := newAdverse(10000 + i)
+		random := rng.New(78).Sub("vecchia", uint64(i))
+		n, kind := len(problem.rows), []string{"", "blocks", "duplicates", "cluster", "equal", "scales"}[i%6]
 		if kind != "" {
-			d := pick(g, 0, 1, 2, 5, 500)
-			h.rows = adversePoints(kind, n, d, g)
-			h.train.X = points.NewDense(n, d, slices.Concat(h.rows...))
+			d := pick(random, 0, 1, 2, 5, 500)
+			problem.rows = adversePoints(kind, n, d, random)
+			problem.train.X = points.NewDense(n, d, slices.Concat(problem.rows...))
 		}
-		h.cfg.Precond = Vecchia{S: pick(g, 1, 0, 1+n/10), Neighbors: pick(g, 2, 0, -1, 5, n),
-			Damping: pick(g, 3, 0, 0.1, 1)}
-		if h.cfg.Solver != BlockPCG {
-			h.cfg.Solver = PCG
+		problem.cfg.Precond = Vecchia{S: pick(random, 1, 0, 1+n/10), Neighbors: pick(random, 2, 0, -1, 5, n),
+			Damping: pick(random, 3, 0, 0.1, 1)}
+		if problem.cfg.Solver != BlockPCG {
+			problem.cfg.Solver = PCG
 		}
-		h.name = fmt.Sprintf("%s, %+v, %s", kind, h.cfg.Precond, h.name)
-		h.solve(t, count)
+		problem.name = fmt.Sprintf("%s, %+v, %s", kind, problem.cfg.Precond, problem.name)
+		problem.solve(t, outcomes)
 	}
-	checkConvergedShare(t, count)
+	checkConvergedShare(t, outcomes)
 }

@@ -26,12 +26,13 @@ import (
 // sol, with zeros for the new rows, and gives the answer of a fit of all rows, to its tolerance and with the same
 // certificate. Kernel, λ, σ and the method that gave sol are kept; the mean of centered targets is that of all rows.
 //
-// The result takes over the matrices of this lab: it forms entries of a stored K, rows of Z and of a sparse inverse for
-// the new rows only. Parts that cannot be extended are made anew by the next stage, as everything is on ranks and with
-// a direct solver; Solution.Appended says which, and why. The answers do not depend on the number of threads. Append
-// frees the matrices of this lab (Free). Checkpoints are not configured for the result.
+// The result takes over the matrices of this lab. For a stored K, Z and a sparse inverse, only the entries and rows of
+// the new points are computed. The next stage computes the parts that cannot be extended, which are all parts on ranks
+// and with a direct solver. Solution.Appended lists these parts with the reasons. The answers do not depend on the
+// number of threads. Append frees the matrices of this lab (Free). Checkpoints are not configured for the result.
 //
-// It is an error if K is precomputed, there is a Backend, rows does not fit, or sol is not of this lab.
+// Append returns an error if K is precomputed, there is a Backend, the columns or labels of rows do not match those of
+// the lab, or sol is not a solution of this lab.
 func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset) (*Lab, error) {
 	switch {
 	case l.cfg.Backend != nil:
@@ -64,28 +65,29 @@ func (l *Lab) Append(ctx context.Context, sol *Solution, rows *datasets.Dataset)
 	if unpreconditioned(cfg.Solver) && cfg.Solver != CG {
 		cfg.Solver, cfg.Precond = l.requested.solver, l.requested.precond
 	}
-	out, err := StartFrom(sol.Model.C, data, cfg)
+	extended, err := StartFrom(sol.Model.C, data, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if out.policy = l.policy; l.sameFactors(out) { // otherwise the eigenvalues of the two systems do not interlace
-		out.startTrace = sol.Noise.TraceAfterAppend(float64(l.data.Len()) / float64(data.Len()))
+	// Otherwise the eigenvalues of the two systems do not interlace.
+	if extended.policy = l.policy; l.sameFactors(extended) {
+		extended.startTrace = sol.Noise.TraceAfterAppend(float64(l.data.Len()) / float64(data.Len()))
 	}
-	if out.appended.NewParts = nil; l.comm.Size() > 1 {
-		out.appended.NewParts = []string{"K and preconditioner, as they are distributed over ranks"}
-	} else if !out.Planning() {
-		method.extendMatrices(ctx, out)
+	if extended.appended.NewParts = nil; l.comm.Size() > 1 {
+		extended.appended.NewParts = []string{"K and preconditioner, as they are distributed over ranks"}
+	} else if !extended.Planning() {
+		method.extendMatrices(ctx, extended)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	l.Free()
-	return out, nil
+	return extended, nil
 }
 
-// StartFrom is New for a solve that starts from coefficients c of the first rows of train, such as those of the model
-// of an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than train, or another
-// number of columns than its targets have.
+// StartFrom does the same as New, for a solve that starts from given coefficients c of the first rows of train, such as
+// those of the model of an earlier fit, and from zeros for the other rows. It returns an error if c has more rows than
+// train, or another number of columns than its targets have.
 func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) {
 	l, err := New(train, cfg)
 	if err != nil {
@@ -100,9 +102,9 @@ func StartFrom(c *mat.Dense, train *datasets.Dataset, cfg Config) (*Lab, error) 
 	l.start, l.appended = mat.NewDense(n, t, nil), &solve.Appended{Rows: n - rows,
 		KeptParts: []string{startPart}, NewParts: []string{"K and preconditioner, as they are not stored"}}
 	l.start.Slice(0, rows, 0, t).(*mat.Dense).Copy(c)
-	if _, factors := points.SplitFactors(l.train.X); factors != nil { // from c = W^½ĉ to ĉ
-		for i, f := range factors {
-			floats.Scale(1/f, l.start.RawRowView(i))
+	if _, factors := points.SplitFactors(l.train.X); factors != nil { // converts c = W^½ĉ to ĉ
+		for i, factor := range factors {
+			floats.Scale(1/factor, l.start.RawRowView(i))
 		}
 	}
 	return l, nil
@@ -115,25 +117,25 @@ type sharedMatrices struct {
 	m cached[pcg.Preconditioner]
 }
 
-// matricesForMethod returns the K, Z and M that are kept for the problem, but Z and M only if they belong to the method
-// of this lab. All labs of a problem share them (With), so that they may belong to the method of another lab.
-func (l *Lab) matricesForMethod() (s sharedMatrices) {
+// matricesForMethod returns the K, Z and M that are kept for the problem. All labs of a problem share them (With), so Z
+// and M may belong to the method of another lab; the result then does not contain them.
+func (l *Lab) matricesForMethod() (shared sharedMatrices) {
 	l.mu.Lock()
-	s = sharedMatrices{k: l.k.cached, z: l.z, m: l.m}
+	shared = sharedMatrices{k: l.k.cached, z: l.z, m: l.m}
 	l.mu.Unlock()
 	var mKey, zSource any = l.cfg.Precond, nil
 	if approx := l.approximation(); approx != nil {
 		mKey, zSource = *approx, zKey(approx)
-	} else if p, ok := l.cfg.Precond.(stage.FactorPreconditioner); ok && p.Factor() != nil {
-		zSource = zKey(p.Factor())
+	} else if factored, ok := l.cfg.Precond.(stage.FactorPreconditioner); ok && factored.Factor() != nil {
+		zSource = zKey(factored.Factor())
 	}
-	if zSource == nil || !reflect.DeepEqual(s.z.key, []any{zSource, l.cfg.Seed}) {
-		s.z.free()
+	if zSource == nil || !reflect.DeepEqual(shared.z.key, []any{zSource, l.cfg.Seed}) {
+		shared.z.free()
 	}
-	if !reflect.DeepEqual(s.m.key, []any{mKey, l.cfg.Seed}) {
-		s.m.free()
+	if !reflect.DeepEqual(shared.m.key, []any{mKey, l.cfg.Seed}) {
+		shared.m.free()
 	}
-	return s
+	return shared
 }
 
 // sameFactors reports whether the factors √w_i of weighted rows (points.SplitFactors) are the same for the rows of the
@@ -147,8 +149,8 @@ func (l *Lab) sameFactors(out *Lab) bool {
 	return slices.Equal(old, factors[:len(old)])
 }
 
-// extendMatrices extends K, Z and M of the lab for the rows of out, which has more, and adds the parts to
-// out.appended. A part that cannot be extended is left to the stages of out.
+// extendMatrices extends K, Z and M of the lab for out, which has additional rows, and lists the parts in out.appended.
+// The stages of out compute the parts that cannot be extended.
 func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 	report := func(name string, err error) {
 		if err == nil {
@@ -164,7 +166,7 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 			return l.extendK(ctx, out, old.k.value)
 		}))
 	}
-	b := &bench{Lab: out}
+	newBench := &bench{Lab: out}
 	if !l.sameFactors(out) {
 		if old.m.key != nil {
 			report("preconditioner", fmt.Errorf("the weights of the earlier rows change"))
@@ -175,14 +177,14 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 		source, _ := old.z.key[0].(stage.Approximation).FeatureSource.(stage.ExtensibleSource)
 		err = extend(&out.z, &old.z, func() (*stage.FeatureMatrix, error) {
 			z := old.z.value.Z
-			need := 4 * int64(z.D) * int64(out.data.Len()+z.N)
-			if err := out.memory().Check(need, "Z with its old and new rows", ""); err != nil {
+			bytesNeeded := 4 * int64(z.D) * int64(out.data.Len()+z.N)
+			if err := out.memory().Check(bytesNeeded, "Z with its old and new rows", ""); err != nil {
 				return nil, err
 			}
 			if source == nil {
 				return nil, fmt.Errorf("it is of a user-defined kind")
 			}
-			drawn, err := source.Extend(ctx, b, old.z.value)
+			drawn, err := source.Extend(ctx, newBench, old.z.value)
 			if err == nil {
 				drawn.Text = old.z.value.Text
 			}
@@ -194,11 +196,11 @@ func (l *Lab) extendMatrices(ctx context.Context, out *Lab) {
 		return
 	}
 	report("preconditioner", extend(&out.m, &old.m, func() (pcg.Preconditioner, error) {
-		if w, ok := old.m.value.(*precond.Woodbury); ok && out.z.key != nil {
-			return w.Extend(ctx, out.z.value.Z)
+		if woodbury, ok := old.m.value.(*precond.Woodbury); ok && out.z.key != nil {
+			return woodbury.Extend(ctx, out.z.value.Z)
 		}
-		if p, ok := l.cfg.Precond.(stage.ExtensiblePreconditioner); ok {
-			return p.Extend(ctx, b, old.m.value)
+		if extensible, ok := l.cfg.Precond.(stage.ExtensiblePreconditioner); ok {
+			return extensible.Extend(ctx, newBench, old.m.value)
 		}
 		return nil, fmt.Errorf("%s has no rule for more points", stage.NameOf(l.cfg.Precond))
 	}))
@@ -215,23 +217,25 @@ func extend[T any](dst, src *cached[T], form func() (T, error)) error {
 }
 
 // maxErrorGrowth is the largest storage error of an extended K in a storage that auto chose, in units of the error that
-// a K formed anew would have. A larger value costs restarts of the iteration; a smaller one forms K anew more often.
+// a K formed anew would have. With a larger value, the iteration restarts more often; with a smaller one, K is formed
+// anew more often.
 const maxErrorGrowth = 2
 
 // extendK returns old, the K of the lab, extended to the rows of out. It returns an error if the error of a storage
 // that auto chose is larger than maxErrorGrowth allows.
 func (l *Lab) extendK(ctx context.Context, out *Lab, old *gram.Matrix) (*gram.Matrix, error) {
 	system, request := out.system(), kernelRequest{refined: out.cfg.Exact == AutoResidual}
-	if p, ok := out.cfg.Precond.(stage.KernelPreconditioner); ok {
-		request.extraBytes += p.MaxBytes(out.data.Len())
+	if fromKernel, ok := out.cfg.Precond.(stage.KernelPreconditioner); ok {
+		request.extraBytes += fromKernel.MaxBytes(out.data.Len())
 	}
 	k, err := old.Extend(ctx, out.train.X, out.storageOptions(ctx, system, request))
 	if err != nil {
 		return nil, err
 	}
 	out.k.accuracy = system.StorageErrorBound()
-	if e, limit := k.Choice().Error, maxErrorGrowth*out.k.accuracy; out.cfg.Storage == gram.Auto && !(e <= limit) {
-		return nil, fmt.Errorf("‖E‖₂ ≲ %.2g is above %.2g", e, limit)
+	if storageError, limit := k.Choice().Error, maxErrorGrowth*out.k.accuracy; out.cfg.Storage == gram.Auto &&
+		!(storageError <= limit) {
+		return nil, fmt.Errorf("‖E‖₂ ≲ %.2g is above %.2g", storageError, limit)
 	}
 	return k, nil
 }

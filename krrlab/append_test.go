@@ -23,32 +23,32 @@ import (
 
 // checkAnswer checks that the solution converged and compares its residuals and its error bounds with dense linear
 // algebra on all rows of the lab.
-func checkAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
+func checkAnswer(t *testing.T, description string, lab *Lab, sol *Solution) {
 	t.Helper()
-	n, _, columns := l.Dims()
-	a := mat.DenseCopyOf(newReference(t, l.cfg.Kernel, l.data.X, 0, mat.NewDense(n, 1, nil)).a)
+	n, _, columns := lab.Dims()
+	a := mat.DenseCopyOf(newReference(t, lab.cfg.Kernel, lab.data.X, 0, mat.NewDense(n, 1, nil)).a)
 	c := mat.DenseCopyOf(sol.Model.C)
-	if w := l.data.FitWeights(); w != nil {
-		a.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(w[i]*w[j]) }, a)
-		c.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, c)
+	if weights := lab.data.FitWeights(); weights != nil {
+		a.Apply(func(i, j int, v float64) float64 { return v * math.Sqrt(weights[i]*weights[j]) }, a)
+		c.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(weights[i]) }, c)
 	}
 	for i := range n {
-		a.Set(i, i, a.At(i, i)+l.cfg.Lambda)
+		a.Set(i, i, a.At(i, i)+lab.cfg.Lambda)
 	}
-	var exact, r, e, ae mat.Dense
-	testkit.OK(t, exact.Solve(a, l.y))
-	r.Mul(a, c)
-	r.Sub(l.y, &r)
-	e.Sub(c, &exact)
-	ae.Mul(a, &e)
+	var exact, residual, coefficientError, errorProduct mat.Dense
+	testkit.OK(t, exact.Solve(a, lab.y))
+	residual.Mul(a, c)
+	residual.Sub(lab.y, &residual)
+	coefficientError.Sub(c, &exact)
+	errorProduct.Mul(a, &coefficientError)
 	for j := range columns {
-		residual := mat.Norm(r.ColView(j), 2) / mat.Norm(l.y.ColView(j), 2)
-		aNorm := math.Sqrt(mat.Dot(e.ColView(j), ae.ColView(j))) // of the error
-		if !sol.Converged() || !(residual <= 1.01*sol.Tol) || math.Abs(residual-sol.ColumnTrueResiduals[j]) > 1e-9 ||
+		relative := mat.Norm(residual.ColView(j), 2) / mat.Norm(lab.y.ColView(j), 2)
+		aNorm := math.Sqrt(mat.Dot(coefficientError.ColView(j), errorProduct.ColView(j))) // the A-norm of the error
+		if !sol.Converged() || !(relative <= 1.01*sol.Tol) || math.Abs(relative-sol.ColumnTrueResiduals[j]) > 1e-9 ||
 			sol.Error == nil || !(aNorm <= sol.Error.Bounds[j]*(1+1e-9)+1e-12) ||
 			sol.Error.Certain != nil && !(aNorm <= sol.Error.Certain[j]*(1+1e-9)+1e-12) {
 			t.Errorf("%s, column %d: %v, residual %g, reported %g, tolerance %g; the A-norm of the error is %g, bounds %+v",
-				name, j, sol.Status, residual, sol.ColumnTrueResiduals[j], sol.Tol, aNorm, sol.Error)
+				description, j, sol.Status, relative, sol.ColumnTrueResiduals[j], sol.Tol, aNorm, sol.Error)
 		}
 	}
 }
@@ -57,13 +57,13 @@ func checkAnswer(t *testing.T, name string, l *Lab, sol *Solution) {
 // after each append. It returns the last lab and its solution.
 func appendTo(t *testing.T, d *datasets.Dataset, cfg Config, steps ...int) (*Lab, *Solution) {
 	t.Helper()
-	l := newLab(t, d.Head(steps[0]), cfg)
-	sol := solveLab(t, l)
-	for k, rows := range steps[1:] {
-		l = testkit.Must(l.Append(t.Context(), sol, d.Slice(steps[k], rows)))
-		sol = solveLab(t, l)
+	lab := newLab(t, d.Head(steps[0]), cfg)
+	sol := solveLab(t, lab)
+	for step, rows := range steps[1:] {
+		lab = testkit.Must(lab.Append(t.Context(), sol, d.Slice(steps[step], rows)))
+		sol = solveLab(t, lab)
 	}
-	return l, sol
+	return lab, sol
 }
 
 // TestAppend appends rows twice and compares the answers with dense linear algebra, for regression, for two weighted
@@ -101,9 +101,9 @@ func TestAppend(t *testing.T) {
 			if c.cfg.Tol == 0 {
 				c.cfg.Tol = 1e-7
 			}
-			l, sol := appendTo(t, d, c.cfg, 80, 81, 110)
-			description := fmt.Sprintf("%s, %v, %v", name, l.cfg.Solver, l.cfg.Precond)
-			checkAnswer(t, description, l, sol)
+			lab, sol := appendTo(t, d, c.cfg, 80, 81, 110)
+			description := fmt.Sprintf("%s, %v, %v", name, lab.cfg.Solver, lab.cfg.Precond)
+			checkAnswer(t, description, lab, sol)
 			kept := strings.TrimPrefix(strings.TrimPrefix(strings.Join(sol.Appended.KeptParts, ", "),
 				"coefficients, as a start"), ", ")
 			if anew := strings.Join(sol.Appended.NewParts, "; "); kept != c.kept || !strings.HasPrefix(anew, c.anew) ||
@@ -127,23 +127,24 @@ func TestAppend(t *testing.T) {
 // TestAppendManyTimes appends one row a hundred times. It judges the answer after every fifty appends and checks that
 // all parts are kept each time and that the appends together take fewer iterations than a hundred full solves.
 func TestAppendManyTimes(t *testing.T) {
-	d := datasets.SyntheticClasses(180, 3, 2, 0.1, 7)
-	for _, p := range []Preconditioner{RPCholesky{S: 25}, Vecchia{S: 10}} {
-		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Tol: 1e-6, Precond: p}
-		l := newLab(t, d.Head(80), cfg)
-		sol, iterations := solveLab(t, l), 0
+	data := datasets.SyntheticClasses(180, 3, 2, 0.1, 7)
+	for _, preconditioner := range []Preconditioner{RPCholesky{S: 25}, Vecchia{S: 10}} {
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Tol: 1e-6, Precond: preconditioner}
+		lab := newLab(t, data.Head(80), cfg)
+		sol, iterations := solveLab(t, lab), 0
 		for rows := 81; rows <= 180; rows++ {
-			l = testkit.Must(l.Append(t.Context(), sol, d.Slice(rows-1, rows)))
-			sol = solveLab(t, l)
+			lab = testkit.Must(lab.Append(t.Context(), sol, data.Slice(rows-1, rows)))
+			sol = solveLab(t, lab)
 			if iterations += sol.Iterations; rows%50 == 30 {
-				checkAnswer(t, fmt.Sprint(p, rows), l, sol)
+				checkAnswer(t, fmt.Sprint(preconditioner, rows), lab, sol)
 			}
 			if len(sol.Appended.KeptParts) != 4 || sol.Appended.NewParts != nil {
-				t.Fatalf("%v, %d rows: not all parts are kept: %v", p, rows, sol.Appended)
+				t.Fatalf("%v, %d rows: not all parts are kept: %v", preconditioner, rows, sol.Appended)
 			}
 		}
-		if complete := mustSolve(t, d, l.cfg); iterations >= 100*complete.Iterations {
-			t.Errorf("%v: %d iterations in a hundred appends, %d in one solve", p, iterations, complete.Iterations)
+		if complete := mustSolve(t, data, lab.cfg); iterations >= 100*complete.Iterations {
+			t.Errorf("%v: %d iterations in a hundred appends, %d in one solve", preconditioner, iterations,
+				complete.Iterations)
 		}
 	}
 }
@@ -152,19 +153,19 @@ func TestAppendManyTimes(t *testing.T) {
 // only the kernel matrix and the coefficients, as a start, are kept, the preconditioner is made anew, and the noise
 // trace of the earlier solve is not reused.
 func TestAppendWeights(t *testing.T) {
-	d := datasets.SyntheticClasses(110, 3, 2, 0.3, 8)
-	more := *d.Slice(80, 110)
+	data := datasets.SyntheticClasses(110, 3, 2, 0.3, 8)
+	more := *data.Slice(80, 110)
 	for i := range more.Class {
 		more.Class[i] = 0
 	}
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: Nystrom{S: 20}}
-	l := newLab(t, testkit.Must(d.Head(80).BalanceClasses()), cfg)
-	earlier := solveLab(t, l)
+	lab := newLab(t, testkit.Must(data.Head(80).BalanceClasses()), cfg)
+	earlier := solveLab(t, lab)
 	earlier.Noise = &bound.Noise{Trace: 0.5}
-	l = testkit.Must(l.Append(t.Context(), earlier, &more))
-	testkit.Equal(t, l.startTrace, 0.)
-	sol := solveLab(t, l)
-	checkAnswer(t, "balanced", l, sol)
+	lab = testkit.Must(lab.Append(t.Context(), earlier, &more))
+	testkit.Equal(t, lab.startTrace, 0.)
+	sol := solveLab(t, lab)
+	checkAnswer(t, "balanced", lab, sol)
 	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: coefficients, as a start, kernel matrix; made anew: "+
 		"preconditioner: the weights of the earlier rows change")
 }
@@ -173,19 +174,19 @@ func TestAppendWeights(t *testing.T) {
 // the same method. It also checks that with the stopping rule anorm the report says that the coefficients are not
 // kept, because that rule starts from zeros.
 func TestAppendOtherLab(t *testing.T) {
-	d := datasets.SyntheticRegression(110, 3, 0.1, 12)
+	data := datasets.SyntheticRegression(110, 3, 0.1, 12)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7}
 	methods := []Preconditioner{Vecchia{Neighbors: 8}, Vecchia{S: 12, Neighbors: 8}, RPCholesky{S: 20}, Nystrom{S: 12},
 		RPCholesky{S: 12, LambdaP: 1}}
 	for i, first := range methods {
 		for j, second := range methods {
 			cfg.Precond = first
-			l := newLab(t, d.Head(80), cfg)
-			sol := solveLab(t, l)
-			solveLab(t, testkit.Must(l.With(func(c *Config) { c.Precond = second })))
-			l = testkit.Must(l.Append(t.Context(), sol, d.Slice(80, 110)))
-			sol = solveLab(t, l)
-			checkAnswer(t, fmt.Sprint(first, second), l, sol)
+			lab := newLab(t, data.Head(80), cfg)
+			sol := solveLab(t, lab)
+			solveLab(t, testkit.Must(lab.With(func(c *Config) { c.Precond = second })))
+			lab = testkit.Must(lab.Append(t.Context(), sol, data.Slice(80, 110)))
+			sol = solveLab(t, lab)
+			checkAnswer(t, fmt.Sprint(first, second), lab, sol)
 			if parts := strings.Join(sol.Appended.KeptParts, ", "); strings.Contains(parts,
 				"preconditioner") != (i == j) {
 				t.Errorf("%v after %v: the preconditioner is kept, or made anew, wrongly: %v", first, second,
@@ -194,7 +195,7 @@ func TestAppendOtherLab(t *testing.T) {
 		}
 	}
 	cfg.Precond, cfg.Stop, cfg.Tol = RPCholesky{S: 20}, bound.Stop{Rule: bound.ByANorm}, 1e-3
-	_, sol := appendTo(t, d, cfg, 80, 110)
+	_, sol := appendTo(t, data, cfg, 80, 110)
 	testkit.Equal(t, fmt.Sprint(sol.Appended), "30 rows; kept: kernel matrix, rows of Z, preconditioner; made anew: "+
 		"coefficients, as the stopping rule anorm starts from zeros")
 }
@@ -202,38 +203,38 @@ func TestAppendOtherLab(t *testing.T) {
 // TestAppendPlanned checks that an append to a planned solve keeps the method without planning again, and takes the
 // noise trace from the first solve without new products.
 func TestAppendPlanned(t *testing.T) {
-	d := datasets.SyntheticRegression(DirectBelow+40, 3, 0.3, 9)
-	l := newLab(t, d.Head(DirectBelow+10), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.3,
+	data := datasets.SyntheticRegression(DirectBelow+40, 3, 0.3, 9)
+	lab := newLab(t, data.Head(DirectBelow+10), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.3,
 		Precond: Auto{S: 40}, Solver: PCG})
-	sol := solveLab(t, l)
-	next := testkit.Must(l.Append(t.Context(), sol, d.Slice(DirectBelow+10, DirectBelow+40)))
-	again := solveLab(t, next)
-	if again.Method() != sol.Method() || again.Plan != nil || again.Noise == nil || !again.CriterionMet() ||
-		!(again.TrueResidual <= stage.Number(again.Tol)) {
-		t.Errorf("the append does not keep the method, plans again or does not converge:\n%v\nbefore:\n%v", again, sol)
+	sol := solveLab(t, lab)
+	extended := testkit.Must(lab.Append(t.Context(), sol, data.Slice(DirectBelow+10, DirectBelow+40)))
+	second := solveLab(t, extended)
+	if second.Method() != sol.Method() || second.Plan != nil || second.Noise == nil || !second.CriterionMet() ||
+		!(second.TrueResidual <= stage.Number(second.Tol)) {
+		t.Errorf("the append does not keep the method, plans again or does not converge:\n%v\nbefore:\n%v", second, sol)
 	}
-	if again.Noise.Products != 0 || !(again.Noise.Trace >= sol.Noise.Trace) {
-		t.Errorf("noise %+v, before %+v", again.Noise, sol.Noise)
+	if second.Noise.Products != 0 || !(second.Noise.Trace >= sol.Noise.Trace) {
+		t.Errorf("noise %+v, before %+v", second.Noise, sol.Noise)
 	}
 }
 
 // TestAppendRanks checks that an append on two ranks makes the kernel matrix and the preconditioner anew, says so,
 // and gives an answer that passes the comparison with dense linear algebra.
 func TestAppendRanks(t *testing.T) {
-	d := datasets.SyntheticRegression(110, 3, 0.1, 10)
+	data := datasets.SyntheticRegression(110, 3, 0.1, 10)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-7, Precond: RPCholesky{S: 20}}
 	onRanks(2, func(ranks comm.Comm) {
 		cfg := cfg
 		cfg.Comm = ranks
-		l, err := New(d.Head(80), cfg)
+		lab, err := New(data.Head(80), cfg)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		sol, err := l.Solve(t.Context())
+		sol, err := lab.Solve(t.Context())
 		if err == nil {
-			if l, err = l.Append(t.Context(), sol, d.Slice(80, 110)); err == nil {
-				sol, err = l.Solve(t.Context())
+			if lab, err = lab.Append(t.Context(), sol, data.Slice(80, 110)); err == nil {
+				sol, err = lab.Solve(t.Context())
 			}
 		}
 		if err != nil || !sol.Converged() ||
@@ -241,18 +242,18 @@ func TestAppendRanks(t *testing.T) {
 			t.Errorf("error %v; want K and the preconditioner made anew: %v", err, sol)
 			return
 		}
-		checkAnswer(t, "ranks", l, sol)
+		checkAnswer(t, "ranks", lab, sol)
 	})
 }
 
 // TestAppendRefused checks that rows that do not fit the lab and solutions of another lab are refused with a reason,
 // and that a canceled append ends with the error of its context.
 func TestAppendRefused(t *testing.T) {
-	d := datasets.SyntheticClasses(110, 3, 2, 0.1, 11)
+	data := datasets.SyntheticClasses(110, 3, 2, 0.1, 11)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Precond: RPCholesky{S: 20}}
-	l := newLab(t, d.Head(80), cfg)
-	sol := solveLab(t, l)
-	more := d.Slice(80, 110)
+	lab := newLab(t, data.Head(80), cfg)
+	sol := solveLab(t, lab)
+	more := data.Slice(80, 110)
 	unknown := *more
 	unknown.Labels = []string{"1", "new"}
 	grouped := *more
@@ -263,16 +264,16 @@ func TestAppendRefused(t *testing.T) {
 		"have 4 features, the others 3":                 datasets.SyntheticClasses(9, 4, 2, 0.1, 1),
 		"need answers for the same classification":      datasets.SyntheticRegression(9, 3, 0.1, 1),
 	} {
-		testkit.Fails(t, testkit.ErrOf(l.Append(t.Context(), sol, rows)), want)
+		testkit.Fails(t, testkit.ErrOf(lab.Append(t.Context(), sol, rows)), want)
 	}
-	testkit.Fails(t, testkit.ErrOf(newLab(t, d.Head(80), cfg).Append(t.Context(), sol, more)), "not one of this lab")
-	testkit.Fails(t, testkit.ErrOf(StartFrom(mat.NewDense(130, 1, nil), d, cfg)), "coefficients 130×1")
+	testkit.Fails(t, testkit.ErrOf(newLab(t, data.Head(80), cfg).Append(t.Context(), sol, more)), "not one of this lab")
+	testkit.Fails(t, testkit.ErrOf(StartFrom(mat.NewDense(130, 1, nil), data, cfg)), "coefficients 130×1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if next, err := l.Append(ctx, sol, more); err != context.Canceled || next != nil {
+	if next, err := lab.Append(ctx, sol, more); err != context.Canceled || next != nil {
 		t.Errorf("a canceled append returns the lab %v and the error %v", next, err)
 	}
-	partial := testkit.Must(l.Append(t.Context(), sol, more))
+	partial := testkit.Must(lab.Append(t.Context(), sol, more))
 	partial = testkit.Must(partial.With(func(c *Config) { c.MaxIter = 1 }))
 	if s := solveLab(t, partial); s.Status != pcg.MaxIterations || s.Appended == nil || s.History[0].Residual > 0.9 {
 		t.Errorf("a lab with another method does not start from the coefficients: %v", s)

@@ -63,8 +63,8 @@ func TestPlanChoices(t *testing.T) {
 			t.Errorf("%s: the open choices are %+v", name, openChoices)
 		}
 		got := testkit.Must(c.cfg.withDefaults(c.n, 1, 1e-5))
-		if r, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
-			(got.Solver != PCG || r.Approximation(gauss).S != 70 || r.Approximation(gauss).LambdaP != 2) {
+		if lowRank, ok := got.Precond.(stage.LowRank); ok && strings.HasPrefix(name, "auto, few") &&
+			(got.Solver != PCG || lowRank.Approximation(gauss).S != 70 || lowRank.Approximation(gauss).LambdaP != 2) {
 			t.Errorf("%s: the options of Auto do not reach the configuration %+v", name, got)
 		}
 		if _, ok := got.Precond.(RPCholesky); ok != (name == "auto, no features") {
@@ -85,35 +85,36 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if lab, err = lab.With(func(c *Config) { c.MaxIter = 900 }); err != nil || !lab.Planning() {
 		t.Fatalf("a lab with another MaxIter makes no plan; error %v", err)
 	}
-	if named, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 50} }); err != nil || named.Planning() {
+	if namedLab, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 50} }); err != nil || namedLab.Planning() {
 		t.Fatalf("a lab with a named method makes a plan; error %v", err)
 	}
-	p, err := lab.Plan(t.Context(), PlanOptions{TestRows: 10})
-	if err != nil || p.N != DirectBelow+100 || p.PlanSeconds <= 0 {
-		t.Fatalf("%+v, %v", p, err)
+	planned, err := lab.Plan(t.Context(), PlanOptions{TestRows: 10})
+	if err != nil || planned.N != DirectBelow+100 || planned.PlanSeconds <= 0 {
+		t.Fatalf("%+v, %v", planned, err)
 	}
-	if accel.MemoryInUse() > 0 && p.Bytes <= p.Choice.Bytes {
-		t.Errorf("the process is predicted to take %d bytes, no more than the solve, %d", p.Bytes, p.Choice.Bytes)
+	if accel.MemoryInUse() > 0 && planned.Bytes <= planned.Choice.Bytes {
+		t.Errorf("the process is predicted to take %d bytes, no more than the solve, %d", planned.Bytes,
+			planned.Choice.Bytes)
 	}
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !sol.Converged() {
 		t.Fatal(sol, err)
 	}
-	c := sol.Plan.Choice
-	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 &&
-		(testkit.Must(lab.labForPlan(sol.Plan)).approximation().S != c.S || sol.Precond != c.Precond ||
-			float64(sol.LambdaP) != c.LambdaP) {
-		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
+	chosen := sol.Plan.Choice
+	if chosen != planned.Choice || sol.Solver.String() != chosen.Solver || sol.S > chosen.S || chosen.S > 0 &&
+		(testkit.Must(lab.labForPlan(sol.Plan)).approximation().S != chosen.S || sol.Precond != chosen.Precond ||
+			float64(sol.LambdaP) != chosen.LambdaP) {
+		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &chosen, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
-	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || sol.Plan.Flags != p.Flags ||
-		sol.Seconds.Plan != p.PlanSeconds {
-		t.Errorf("the report has no plan with the flags %s: %s", p.Flags, text)
+	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || sol.Plan.Flags != planned.Flags ||
+		sol.Seconds.Plan != planned.PlanSeconds {
+		t.Errorf("the report has no plan with the flags %s: %s", planned.Flags, text)
 	}
 	var loaded Solution
-	js := testkit.Must(json.Marshal(sol))
-	testkit.OK(t, json.Unmarshal(js, &loaded))
-	if loaded.Plan == nil || loaded.Plan.Choice.Solver != c.Solver || loaded.Plan.Bytes != p.Bytes {
-		t.Errorf("the JSON loses the plan: %s", js)
+	encoded := testkit.Must(json.Marshal(sol))
+	testkit.OK(t, json.Unmarshal(encoded, &loaded))
+	if loaded.Plan == nil || loaded.Plan.Choice.Solver != chosen.Solver || loaded.Plan.Bytes != planned.Bytes {
+		t.Errorf("the JSON loses the plan: %s", encoded)
 	}
 	sparseInverse := cost.Candidate{Solver: cost.PCG, Preconditioner: Vecchia{}, Neighbors: 17, Storage: gram.Float32}
 	lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: sparseInverse}}
@@ -277,24 +278,26 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 // TestPlanOnRanks checks that all ranks follow the plan of rank 0 and have the same answer, and that a rank of two
 // needs less memory than a single process.
 func TestPlanOnRanks(t *testing.T) {
-	sols := make([]*Solution, 2)
-	onEachRank(t, len(sols), DirectBelow+100, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual},
-		func(rank int, s *Solution) { sols[rank] = s })
-	if slices.Contains(sols, nil) {
+	solutions := make([]*Solution, 2)
+	onEachRank(t, len(solutions), DirectBelow+100, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual},
+		func(rank int, sol *Solution) { solutions[rank] = sol })
+	if slices.Contains(solutions, nil) {
 		t.Fatal("a rank has no answer")
 	}
-	for rank, s := range sols {
-		if s.Plan == nil || s.Plan.Choice.Solver == cost.Direct || s.Plan.Choice != sols[0].Plan.Choice ||
-			s.Plan.Bytes != sols[0].Plan.Bytes {
-			t.Fatalf("rank %d follows the plan %+v, rank 0 %+v", rank, s.Plan, sols[0].Plan)
+	for rank, sol := range solutions {
+		if sol.Plan == nil || sol.Plan.Choice.Solver == cost.Direct || sol.Plan.Choice != solutions[0].Plan.Choice ||
+			sol.Plan.Bytes != solutions[0].Plan.Bytes {
+			t.Fatalf("rank %d follows the plan %+v, rank 0 %+v", rank, sol.Plan, solutions[0].Plan)
 		}
-		if diff := sameAnswer(s, sols[0]); diff != "" || !s.Converged() {
-			t.Errorf("rank %d: %v, %s", rank, s.Status, diff)
+		if diff := sameAnswer(sol, solutions[0]); diff != "" || !sol.Converged() {
+			t.Errorf("rank %d: %v, %s", rank, sol.Status, diff)
 		}
 	}
-	alone := cost.Model{N: sols[0].N, D: sols[0].D, T: sols[0].T}.Memory(&sols[0].Plan.Choice)
-	if sols[0].Plan.Bytes >= alone.Peak {
-		t.Errorf("a rank of two is predicted to take %d bytes, a single process %d", sols[0].Plan.Bytes, alone.Peak)
+	singleProcess := cost.Model{N: solutions[0].N, D: solutions[0].D,
+		T: solutions[0].T}.Memory(&solutions[0].Plan.Choice)
+	if solutions[0].Plan.Bytes >= singleProcess.Peak {
+		t.Errorf("a rank of two is predicted to take %d bytes, a single process %d", solutions[0].Plan.Bytes,
+			singleProcess.Peak)
 	}
 }
 
@@ -349,14 +352,14 @@ func TestSwitchesToDirect(t *testing.T) {
 	}
 }
 
-// exactInverse is the preconditioner M = K+λI, with the Cholesky factor f. If asymmetric is set, its "inverse" copies r
-// with r_2 in place of r_1 instead, which is not symmetric.
+// exactInverse is the preconditioner M = K+λI, with the Cholesky factor of K+λI. If asymmetric is set, its "inverse"
+// copies r with r_2 in place of r_1 instead, which is not symmetric.
 type exactInverse struct {
-	f          mat.Cholesky
+	factor     mat.Cholesky
 	asymmetric bool
 }
 
-func (m *exactInverse) Dim() int { return m.f.SymmetricDim() }
+func (m *exactInverse) Dim() int { return m.factor.SymmetricDim() }
 
 func (m *exactInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	if m.asymmetric {
@@ -364,7 +367,7 @@ func (m *exactInverse) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 		dst.Set(0, 0, r.At(1, 0))
 		return nil
 	}
-	return m.f.SolveTo(dst, r)
+	return m.factor.SolveTo(dst, r)
 }
 
 // TestRace checks the race between the planned preconditioner and the ones given in Auto.Race. The one that finishes
@@ -376,16 +379,17 @@ func TestRace(t *testing.T) {
 	const n = 300
 	train := regression(pointsByFormat(n, 3, 5)["float64"])
 	cfg := Config{Kernel: gauss, Lambda: 1e-4, Tol: 1e-8, Solver: PCG}
-	m := &exactInverse{}
-	if !m.f.Factorize(testkit.AddRidge(testkit.KernelMatrix(gauss, train.X), cfg.Lambda)) {
+	exact := &exactInverse{}
+	if !exact.factor.Factorize(testkit.AddRidge(testkit.KernelMatrix(gauss, train.X), cfg.Lambda)) {
 		t.Fatal("K+λI is not positive definite")
 	}
-	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactInverse{f: m.f, asymmetric: true}, Name: "wrong"},
-		Nystrom{S: 5}, Given{M: m, Name: "exact"}}}
+	cfg.Precond = Auto{Race: []Preconditioner{Given{M: &exactInverse{factor: exact.factor, asymmetric: true},
+		Name: "wrong"},
+		Nystrom{S: 5}, Given{M: exact, Name: "exact"}}}
 	sol := mustSolve(t, train, cfg)
-	if r := sol.Plan.Race; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" || len(r) != 5 ||
-		!strings.Contains(r[1].Reason, "not symmetric") || r[3].Remaining != 0 || !(r[2].Remaining > 0) ||
-		sol.Plan.Flags == "" {
+	if entries := sol.Plan.Race; !sol.Converged() || sol.Iterations > 3 || sol.Precond != "exact" ||
+		len(entries) != 5 || !strings.Contains(entries[1].Reason, "not symmetric") || entries[3].Remaining != 0 ||
+		!(entries[2].Remaining > 0) || sol.Plan.Flags == "" {
 		t.Errorf("want the winner exact, and the operator that is not symmetric excluded: %v, %+v", sol, sol.Plan)
 	}
 	cfg.Precond = Auto{S: 5, Race: []Preconditioner{Nystrom{S: 200, LambdaP: 1e-4}}}
@@ -396,10 +400,10 @@ func TestRace(t *testing.T) {
 	}
 	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
 	testkit.Fails(t, testkit.ErrOf(New(train, cfg)), "without checkpoints")
-	var names []string
+	var winners []string
 	onEachRank(t, 2, n, Config{Kernel: gauss, Lambda: 1e-4, Exact: StoredResidual, Solver: PCG, Precond: cfg.Precond},
-		func(_ int, s *Solution) { names = append(names, s.Precond) })
-	if len(names) != 2 || names[0] != "nystrom" || names[1] != names[0] {
-		t.Errorf("two ranks choose %v, want nystrom", names)
+		func(_ int, sol *Solution) { winners = append(winners, sol.Precond) })
+	if len(winners) != 2 || winners[0] != "nystrom" || winners[1] != winners[0] {
+		t.Errorf("two ranks choose %v, want nystrom", winners)
 	}
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/solve"
 )
 
-// bench implements stage.Bench for a lab, and stage.Refitter and the Bench of package plan.
+// bench gives stages access to the problem, the matrices and the preconditioners of a lab. It implements stage.Bench,
+// stage.Refitter and the interface Bench of package plan.
 type bench struct {
 	*Lab
 	problem *stage.Problem
@@ -70,13 +71,13 @@ func (b *bench) Dense(ctx context.Context, bytesPerEntry int64) (*mat.Dense, flo
 			return nil, 0, err
 		}
 	}
-	a, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.system().RecomputedErrorBound(), b.comm)
+	exact, err := gram.NewExact(b.cfg.Kernel, b.train.X, b.cfg.Lambda, b.system().RecomputedErrorBound(), b.comm)
 	if err != nil {
 		return nil, 0, err
 	}
 	b.Notify(ctx, Event{Stage: stage.Kernel, Remaining: -1})
 	k := mat.NewDense(n, n, nil)
-	return k, b.kernelErrorBound(a), a.DenseTo(ctx, k)
+	return k, b.kernelErrorBound(exact), exact.DenseTo(ctx, k)
 }
 
 // Z implements stage.Bench.
@@ -84,12 +85,12 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.FeatureMat
 	if n := b.train.Len(); a.S < 1 || a.S > n {
 		return nil, fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", a.S, n)
 	}
-	f, err := b.lowRankFactor(ctx, b, &a)
+	features, err := b.lowRankFactor(ctx, b, &a)
 	if err != nil {
 		return nil, err
 	}
-	z := *f.value
-	z.Seconds = f.seconds
+	z := *features.value
+	z.Seconds = features.seconds
 	return &z, nil
 }
 
@@ -97,34 +98,34 @@ func (b *bench) Z(ctx context.Context, a stage.Approximation) (*stage.FeatureMat
 func (b *bench) Cached(key any, build func() (pcg.Preconditioner, error)) (pcg.Preconditioner, error) {
 	b.makingM.Lock()
 	defer b.makingM.Unlock()
-	m := &b.Lab.m
-	_, fromK := key.(stage.KernelPreconditioner)
-	preconditioner, err := m.get(&b.mu, []any{key, b.cfg.Seed}, build)
+	cachedM := &b.Lab.m
+	_, isFromK := key.(stage.KernelPreconditioner)
+	preconditioner, err := cachedM.get(&b.mu, []any{key, b.cfg.Seed}, build)
 	if err == nil {
 		b.mu.Lock()
-		m.dependsOnK = fromK
+		cachedM.dependsOnK = isFromK
 		b.mu.Unlock()
 	}
 	return preconditioner.value, err
 }
 
-// Entry implements stage.Bench. A rank and a λ_p that the text does not set are those of the configuration.
+// Entry implements stage.Bench. A rank and a λ_p that the text does not set are taken from the configuration.
 func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 	if e.Value != nil {
 		return e, stage.CheckOptions(e.Value)
 	}
 	_, text := e.Split()
-	p, err := stage.ParsePreconditioner(text)
+	parsed, err := stage.ParsePreconditioner(text)
 	if err != nil {
 		return e, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
 	}
-	e.Value = p
-	lowRank, ok := p.(stage.LowRank)
+	e.Value = parsed
+	lowRank, ok := parsed.(stage.LowRank)
 	if approx := b.approximation(); ok && approx != nil {
-		d := b.Problem().Defaults()
-		d.S, d.LambdaP = approx.S, approx.LambdaP
-		if settled, err := lowRank.WithDefaults(d); err == nil { // otherwise Make returns the error
-			e.Value = settled
+		defaults := b.Problem().Defaults()
+		defaults.S, defaults.LambdaP = approx.S, approx.LambdaP
+		if completed, err := lowRank.WithDefaults(defaults); err == nil { // if this fails, Make returns the error
+			e.Value = completed
 		}
 	}
 	return e, nil
@@ -132,18 +133,18 @@ func (b *bench) Entry(e stage.Entry) (stage.Entry, error) {
 
 // Make implements stage.Bench.
 func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.BuiltPreconditioner, error) {
-	l := b.withDraw(draw)
+	lab := b.withDraw(draw)
 	lowRank, ok := e.Value.(stage.LowRank)
 	if ok {
-		return l.makeLowRank(ctx, lowRank)
+		return lab.makeLowRank(ctx, lowRank)
 	}
 	start := time.Now()
-	m, err := e.Value.Make(ctx, &bench{Lab: l})
+	m, err := e.Value.Make(ctx, &bench{Lab: lab})
 	result := &stage.BuiltPreconditioner{M: m, Seconds: time.Since(start).Seconds()}
 	if err == nil {
 		result.Text = describe(m, e.Value)
 	}
-	if shared := l.cachedM(e.Value); shared.key != nil {
+	if shared := lab.cachedM(e.Value); shared.key != nil {
 		result.Seconds = shared.seconds
 	}
 	if m, ok := m.(interface{ Rank() int }); ok {
@@ -161,29 +162,29 @@ func (b *bench) Make(ctx context.Context, e stage.Entry, draw int) (*stage.Built
 // makeLowRank builds M = ZZᵀ+λ_pI in a form that can draw from N(0, M). M is not kept for other stages. For landmarks,
 // makeLowRank also sets CondBound and, if K was formed, LambdaMin, which are not known for other Z.
 func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.BuiltPreconditioner, error) {
-	settled, err := p.WithDefaults((&bench{Lab: l}).Problem().Defaults())
+	completed, err := p.WithDefaults((&bench{Lab: l}).Problem().Defaults())
 	if err != nil {
 		return nil, err
 	}
-	approx := settled.(stage.LowRank).Approximation(l.cfg.Kernel)
-	f, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
+	approx := completed.(stage.LowRank).Approximation(l.cfg.Kernel)
+	features, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	lambdaP, form := approx.LambdaP+f.value.ExtraLambdaP, cmp.Or(approx.Form, precond.FormLInv)
-	w, err := precond.New(ctx, f.value.Z, lambdaP, &precond.Options{Form: form, Comm: l.comm})
+	lambdaP, form := approx.LambdaP+features.value.ExtraLambdaP, cmp.Or(approx.Form, precond.FormLInv)
+	woodbury, err := precond.New(ctx, features.value.Z, lambdaP, &precond.Options{Form: form, Comm: l.comm})
 	if err != nil {
 		return nil, err
 	}
-	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(f.value.Z.D)
-	result := &stage.BuiltPreconditioner{M: w, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s, S: f.value.Z.D,
-		LambdaP: lambdaP,
-		Bytes:   w.Bytes(), Text: f.value.Text, Seconds: f.seconds + time.Since(start).Seconds()}
-	if w.Corrects() {
+	n, d, s := float64(l.train.Len()), float64(l.train.Dim()), float64(features.value.Z.D)
+	result := &stage.BuiltPreconditioner{M: woodbury, BuildFlops: n*s*s + 2*s*s*s/3, ApplyFlops: 4*n*s + 2*s*s,
+		S: features.value.Z.D, LambdaP: lambdaP, Bytes: woodbury.Bytes(), Text: features.value.Text,
+		Seconds: features.seconds + time.Since(start).Seconds()}
+	if woodbury.Corrects() {
 		result.ApplyFlops *= 2
 	}
-	landmarks := f.value.Factor
+	landmarks := features.value.Factor
 	if landmarks == nil {
 		result.BuildFlops += 2 * n * s * d
 		return result, nil
@@ -196,8 +197,8 @@ func (l *Lab) makeLowRank(ctx context.Context, p stage.LowRank) (*stage.BuiltPre
 	return result, nil
 }
 
-// withDraw returns a lab of the same problem and the same K whose seed is larger by draw, so that it draws other
-// preconditioners. For draw 0 it is the lab itself.
+// withDraw returns a lab of the same problem and the same K whose seed is larger by draw, so that it draws other random
+// preconditioners. For draw 0 it returns the lab itself.
 func (l *Lab) withDraw(draw int) *Lab {
 	if draw == 0 {
 		return l
@@ -246,11 +247,11 @@ func (l *Lab) Z(ctx context.Context) (*points.Dense32, error) {
 	if approx == nil {
 		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
 	}
-	f, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
+	features, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
 	if err != nil {
 		return nil, err
 	}
-	return f.value.Z, nil
+	return features.value.Z, nil
 }
 
 // M returns the configured preconditioner, or nil for M = I. For an approximation ZZᵀ+λ_pI it is a *precond.Woodbury,
@@ -270,49 +271,50 @@ type kernelRequest struct {
 	refined    bool         // the answer is refined, so that auto may store K in 16 bits
 }
 
-// matrix returns K+λI with the stored kernel matrix. It returns the kept one if that has the requested storage and a
-// small enough error and fits into memory on every rank. Otherwise it frees that matrix, and M if M was built from it,
-// and forms another one. It returns an error if no storage fits.
-func (l *Lab) matrix(ctx context.Context, r kernelRequest) (result cached[*gram.Matrix], err error) {
+// matrix returns K+λI with the stored kernel matrix. It returns the kept matrix if this has the requested storage and a
+// small enough error and fits into memory on every rank. Otherwise it frees the kept matrix, and M if M was built from
+// K, and forms another one. It returns an error if no storage fits into memory.
+func (l *Lab) matrix(ctx context.Context, request kernelRequest) (result cached[*gram.Matrix], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k, system, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
+	cachedK, system, key := &l.k, l.system(), []any{l.cfg.Storage, l.cfg.Tiles}
 	maxError := system.StorageErrorBound()
-	suits := k.key != nil && (r.refined || l.cfg.Storage != gram.Auto || k.value.Storage() != gram.Fixed16) &&
-		(k.accuracy <= maxError || k.value.Choice().Error <= maxError) &&
-		(r.resumed == nil || r.resumed.SameStorage(k.value.Choice()))
+	suits := cachedK.key != nil && (request.refined || l.cfg.Storage != gram.Auto ||
+		cachedK.value.Storage() != gram.Fixed16) && (cachedK.accuracy <= maxError ||
+		cachedK.value.Choice().Error <= maxError) &&
+		(request.resumed == nil || request.resumed.SameStorage(cachedK.value.Choice()))
 	if suits {
-		memory, err := comm.SmallestBudget(ctx, l.comm, l.memory().Reserve(r.extraBytes+k.value.Bytes()))
+		memory, err := comm.SmallestBudget(ctx, l.comm, l.memory().Reserve(request.extraBytes+cachedK.value.Bytes()))
 		if err != nil { // each rank has its own limit
 			return result, err
 		}
 		suits = memory.Fits(0)
 	}
 	if !suits {
-		k.free()
+		cachedK.free()
 	}
-	return k.get(new(sync.Mutex), key, func() (*gram.Matrix, error) { // mu is locked
+	return cachedK.get(new(sync.Mutex), key, func() (*gram.Matrix, error) { // mu is locked
 		if l.m.dependsOnK {
 			l.m.free()
 		}
-		k.accuracy = maxError
-		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, system, r))
+		cachedK.accuracy = maxError
+		return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.storageOptions(ctx, system, request))
 	})
 }
 
 // storageOptions returns the options for storing the K of a system as a stage requests it.
-func (l *Lab) storageOptions(ctx context.Context, system *solve.System, r kernelRequest) *gram.Options {
-	o := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: r.resumed, Seed: l.cfg.Seed,
+func (l *Lab) storageOptions(ctx context.Context, system *solve.System, request kernelRequest) *gram.Options {
+	options := &gram.Options{Storage: l.cfg.Storage, Tiles: l.cfg.Tiles, SameAs: request.resumed, Seed: l.cfg.Seed,
 		MaxDroppedNorm: system.PreferredError() / 4,
-		Memory:         l.memory().Reserve(r.extraBytes),
-		ExactResiduals: r.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
+		Memory:         l.memory().Reserve(request.extraBytes),
+		ExactResiduals: request.refined, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if system.MayRecompute() {
-		o.PreferredAccuracy = system.PreferredError()
+		options.PreferredAccuracy = system.PreferredError()
 	}
-	if r.resumed == nil && l.comm.Size() == 1 {
-		o.Choice = l.savedPlan.StorageChoice(o.Storage, system.StorageErrorBound())
+	if request.resumed == nil && l.comm.Size() == 1 {
+		options.Choice = l.savedPlan.StorageChoice(options.Storage, system.StorageErrorBound())
 	}
-	return o
+	return options
 }
 
 // lowRankFactor returns the Z, n×s, of an approximation ZZᵀ ≈ K: the cached one if it has the same options and seed.
@@ -361,11 +363,11 @@ func (l *Lab) cachedM(key any) (preconditioner cached[pcg.Preconditioner]) {
 // that Stop watches are in use.
 func (l *Lab) memory() accel.Budget {
 	n, _, t := l.Dims()
-	b := l.pointMemory().Reserve(cost.VectorBytes(n, t))
+	budget := l.pointMemory().Reserve(cost.VectorBytes(n, t))
 	if l.cfg.Stop.Rule == bound.ByLabels {
-		b = b.Reserve(bound.LabelSampleBytes(n))
+		budget = budget.Reserve(bound.LabelSampleBytes(n))
 	}
-	return b
+	return budget
 }
 
 // pointMemory returns the memory budget in which the points, and K if it is precomputed, are in use.
@@ -409,15 +411,15 @@ func (l *Lab) checkSemidefinite(ctx context.Context) error {
 
 // system returns the system to solve and the method for solving it.
 func (l *Lab) system() *solve.System {
-	c := l.cfg
+	cfg := l.cfg
 	return &solve.System{
-		Kernel: c.Kernel, Train: l.train, Y: l.y, Lambda: c.Lambda, MinEigenvalue: l.minEigenvalue(),
-		ProvedSemidefinite: kernel.BuiltIn(c.Kernel),
-		Solver:             c.Solver, Tol: c.Tol, MaxIter: c.MaxIter, Storage: c.Storage, RetryFloat64: l.retryFloat64,
-		Tiles: c.Tiles, Memory: l.pointMemory(),
-		Seed: c.Seed, Residual: c.Exact, Policy: l.policy, Stop: c.Stop, StopRows: c.StopRows,
+		Kernel: cfg.Kernel, Train: l.train, Y: l.y, Lambda: cfg.Lambda, MinEigenvalue: l.minEigenvalue(),
+		ProvedSemidefinite: kernel.BuiltIn(cfg.Kernel),
+		Solver:             cfg.Solver, Tol: cfg.Tol, MaxIter: cfg.MaxIter, Storage: cfg.Storage,
+		RetryFloat64: l.retryFloat64, Tiles: cfg.Tiles, Memory: l.pointMemory(),
+		Seed: cfg.Seed, Residual: cfg.Exact, Policy: l.policy, Stop: cfg.Stop, StopRows: cfg.StopRows,
 		Start: l.start, StartTrace: l.startTrace,
-		Comm: l.comm, Monitor: c.Monitor, Plan: l.plan, Checkpoint: c.Checkpoint,
+		Comm: l.comm, Monitor: cfg.Monitor, Plan: l.plan, Checkpoint: cfg.Checkpoint,
 	}
 }
 

@@ -62,8 +62,8 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 // coefficients ĉ of that problem to c.
 func (p *problem) scaleRows(y *mat.Dense) {
 	_, factors := points.SplitFactors(p.train.X)
-	for i, f := range factors {
-		floats.Scale(f, y.RawRowView(i))
+	for i, factor := range factors {
+		floats.Scale(factor, y.RawRowView(i))
 	}
 }
 
@@ -96,11 +96,11 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
 	}
 	cfg.Kernel = l.cfg.Kernel
-	m, err := l.problem.newLab(cfg)
+	derived, err := l.problem.newLab(cfg)
 	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage && cfg.Tiles == l.cfg.Tiles {
-		m.planChoices = l.planChoices
+		derived.planChoices = l.planChoices
 	}
-	return m, err
+	return derived, err
 }
 
 // sameKernel reports whether two kernels are equal. Go cannot compare functions, so kernels that hold functions are
@@ -142,19 +142,19 @@ func (p *problem) newLab(cfg Config) (*Lab, error) {
 
 // planChoices returns the choices that a configuration leaves to the plan, for n points, or nil if there are none.
 func (c Config) planChoices(n int) *planChoices {
-	a, isAuto := c.Precond.(Auto)
-	fixedRule := n <= DirectBelow && len(a.Race) == 0
-	planned := c.Solver == AutoSolver && (isAuto || c.Precond == nil) ||
+	auto, isAuto := c.Precond.(Auto)
+	fixedRule := n <= DirectBelow && len(auto.Race) == 0
+	isPlanned := c.Solver == AutoSolver && (isAuto || c.Precond == nil) ||
 		isAuto && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !planned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
+	if !isPlanned || c.Backend != nil || c.Comm != nil && (fixedRule || c.Checkpoint != nil) {
 		return nil
 	}
-	return &planChoices{fixedRule, c.Solver != AutoSolver, a}
+	return &planChoices{fixedRule, c.Solver != AutoSolver, auto}
 }
 
 // withDefaults returns the configuration with zero values replaced by the defaults for n points and t right-hand sides;
-// tol is that of Tol. It returns an error if a value is invalid in itself; Lab.check compares the values with each
-// other and with the data.
+// tol is the default of Tol. It returns an error if a value is invalid in itself; Lab.check compares the values with
+// each other and with the data.
 func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 	if c.Kernel == nil {
 		return c, fmt.Errorf("krrlab: no kernel")
@@ -208,11 +208,11 @@ func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 			c.Stop.Rule = bound.ByPredictions
 		}
 	}
-	if p, ok := c.Precond.(stage.Defaulter); ok {
+	if defaulter, ok := c.Precond.(stage.Defaulter); ok {
 		var err error
-		d := stage.Defaults{Kernel: c.Kernel, N: n, Lambda: c.Lambda, S: cmp.Or(auto.S, DefaultFeatures(n)),
+		defaults := stage.Defaults{Kernel: c.Kernel, N: n, Lambda: c.Lambda, S: cmp.Or(auto.S, DefaultFeatures(n)),
 			LambdaP: cmp.Or(auto.LambdaP, c.Lambda)}
-		if c.Precond, err = p.WithDefaults(d); err != nil {
+		if c.Precond, err = defaulter.WithDefaults(defaults); err != nil {
 			return c, err
 		}
 	}
@@ -225,14 +225,15 @@ func (c Config) withDefaults(n, t int, tol float64) (Config, error) {
 // unpreconditioned reports whether a solver uses no preconditioner.
 func unpreconditioned(s Solver) bool { return s == CG || s == Direct || s == Fourier }
 
+// onRanks reports whether the work is shared by ranks, of this process or of a Backend.
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 
 // check returns an error if settings of the configuration contradict each other or the data.
 func (l *Lab) check() error {
 	c := l.cfg
-	a, isAuto := l.requested.precond.(Auto)
+	auto, isAuto := l.requested.precond.(Auto)
 	switch {
-	case isAuto && len(a.Race) > 0 && (c.Backend != nil || c.Checkpoint != nil):
+	case isAuto && len(auto.Race) > 0 && (c.Backend != nil || c.Checkpoint != nil):
 		return fmt.Errorf("krrlab: preconditioners race in one process, without checkpoints: name one")
 	case c.Stop.Rule == bound.ByLabels && l.coding.Labels == nil:
 		return fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or "+
@@ -259,10 +260,10 @@ func (l *Lab) check() error {
 			c.Checkpoint.EveryIter)
 	}
 	for j := range l.y.RawMatrix().Cols {
-		if y := mat.Norm(l.y.ColView(j), math.Inf(1)); y > 0 &&
-			cmp.Or(stage.CheckSize("y", y), stage.CheckSize("y/λ", y/c.Lambda)) != nil {
+		if size := mat.Norm(l.y.ColView(j), math.Inf(1)); size > 0 &&
+			cmp.Or(stage.CheckSize("y", size), stage.CheckSize("y/λ", size/c.Lambda)) != nil {
 			return fmt.Errorf("krrlab: targets of size %.2g, λ = %g: want both and y/λ from 1e-100 to 1e100; give the "+
-				"targets in another unit", y, c.Lambda)
+				"targets in another unit", size, c.Lambda)
 		}
 	}
 	return nil

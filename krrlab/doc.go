@@ -32,13 +32,13 @@
 //	sol, err := lab.Solve(ctx)
 //	score, err := sol.Model.Evaluate(ctx, test, nil)
 //
-// How to choose. λ sets the smoothness of f. The answer depends only on λ and the kernel with its parameters; s and λ_p
-// of the preconditioner only change the time. More features cost n·s² once and save iterations; λ_p above λ (10λ is the
-// paper's rule of thumb) often saves iterations and sometimes costs some. If K is stored, landmarks (Nystrom,
-// RPCholesky) give a better preconditioner than features of the same width, and BlockPCG takes fewer iterations with
-// several right-hand sides; the paper has neither. Tol is the tolerance τ of the relative residual,
-// ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ for every column. Without Tol, the iteration ends when the residual is 0.03 of the
-// noise of the data (Config.Stop), or at the paper's tolerances, 1e-3 for classification and 1e-5 for regression.
+// How to choose. The ridge λ sets the smoothness of f. The answer depends only on λ and the kernel with its parameters;
+// s and λ_p of the preconditioner only change the time. More features cost n·s² once and save iterations; λ_p above λ
+// (10λ is the paper's rule of thumb) often saves iterations and sometimes costs some. If K is stored, landmarks
+// (Nystrom, RPCholesky) give a better preconditioner than features of the same width, and BlockPCG takes fewer
+// iterations with several right-hand sides; the paper has neither. Tol is the tolerance τ of the relative residual,
+// ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ for every column. Without Tol, the iteration ends when the residual is 0.03 of the noise
+// of the data (Config.Stop), or at the paper's tolerances, 1e-3 for classification and 1e-5 for regression.
 //
 // Matrices. K, Z and M are formed by the first stage that needs them, and later stages use them again.
 // lab.With returns a Lab of the same problem with another method, which shares them. Free releases

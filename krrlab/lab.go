@@ -67,7 +67,7 @@ type Config struct {
 	Precond Preconditioner `json:"-"`
 	Solver  Solver         `json:"solver,omitzero" flag:"solver" default:"auto"`
 	Tol     float64        `json:"tol,omitempty" flag:"tol" check:"(0,1)"` // tolerance τ
-	openTol bool           // Tol was not configured
+	openTol bool           // whether Tol was not configured
 	// MaxIter is the largest number of iterations.
 	MaxIter int          `json:"max_iter,omitempty" flag:"max-iter" default:"1000" check:">=1"`
 	Storage gram.Storage `json:"storage,omitzero" flag:"storage" default:"auto"`          // storage of K
@@ -81,9 +81,9 @@ type Config struct {
 	Exact ResidualPolicy `json:"residual,omitzero" flag:"residual" default:"auto"`
 
 	// Stop is the stopping rule of PCG, BlockPCG and CG. Default: bound.ByPredictions, or bound.ByResidual if Tol is
-	// set or K is precomputed. With bound.ByPredictions they end once ‖y_j−Ac_j‖₂/√n is at most 0.03 of the noise of
-	// the data, which then replaces Tol (Solution.Noise). With bound.ByANorm they end once the bound of
-	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol. With bound.ByLabels they end once at most a given share of the labels of
+	// set or K is precomputed. With bound.ByPredictions, the iterations end once ‖y_j−Ac_j‖₂/√n is at most 0.03 of the
+	// noise of the data, which then replaces Tol (Solution.Noise). With bound.ByANorm, they end once the bound of
+	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol. With bound.ByLabels, they end once at most a given share of the labels of
 	// StopRows (nil: the training points) may still change. In all cases they end at the residual Tol at the latest.
 	// After a stop by bound.ByANorm or bound.ByLabels, Status is pcg.Stopped. Solution.Criterion names the criterion
 	// that was met.
@@ -137,9 +137,9 @@ type Backend interface {
 	Run(ctx context.Context, l *Lab, name stage.Name, options, value any) (hasValue bool, err error)
 }
 
-// Lab is a problem and a method, on which stages run. It holds the training data, the configuration and the matrices
-// that stages have formed. It is safe for concurrent use: a stage waits until other stages of the same problem have
-// finished.
+// Lab is a problem and a method for solving it, on which stages (measurements and solves) run. It holds the training
+// data, the configuration and the matrices that stages have formed. It is safe for concurrent use: a stage waits until
+// other stages of the same problem have finished.
 type Lab struct {
 	*problem
 	cfg Config // configuration with its defaults set
@@ -154,13 +154,13 @@ type Lab struct {
 	planChoices  *planChoices // choices left to the plan; nil if there are none
 	savedPlan    *plan.Plan   // plan that Plan made for Solve
 	plan         *plan.Report // plan whose choice this lab runs; nil: none
-	retryFloat64 bool         // a planned direct solve in float32 is repeated in float64 if it misses the tolerance
+	retryFloat64 bool         // whether a planned direct solve in float32 is repeated in float64 if it misses Tol
 }
 
 // planChoices describes the choices of a method that are left to the plan, and the values that the user has fixed.
 type planChoices struct {
-	fixedRule bool // the number of points is so small that the fixed rule applies
-	solverSet bool // the solver is fixed
+	fixedRule bool // whether the number of points is so small that the fixed rule of AutoSolver applies
+	solverSet bool // whether the user has chosen the solver
 	auto      Auto // rank and ridge λ_p, which are open if they are 0, and the preconditioners that race
 }
 
@@ -194,11 +194,11 @@ func (l *Lab) watch(ctx context.Context, name stage.Name) func(completed, total 
 // resultAs returns the result of a stage as a value of its type, or zero if there is none. A result of another type is
 // an error.
 func resultAs[T Stage](s Stage, err error) (T, error) {
-	v, ok := s.(T)
+	result, ok := s.(T)
 	if !ok && s != nil && err == nil {
 		err = fmt.Errorf("krrlab: with these options the result is a %T, which Run returns", s)
 	}
-	return v, err
+	return result, err
 }
 
 // columns returns the number t of right-hand sides.
@@ -217,37 +217,37 @@ func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 
 // String describes the problem and the configured method. It computes nothing.
 func (l *Lab) String() string {
-	var b stage.Lines
+	var lines stage.Lines
 	if l.problem == nil {
 		return "a laboratory without data; New makes one with them\n"
 	}
-	c := l.cfg
+	cfg := l.cfg
 	_, _, t := l.Dims()
-	b.Add("data", "%v", l.data)
+	lines.Add("data", "%v", l.data)
 	saveNote := ""
 	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil {
 		saveNote = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
 	}
-	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saveNote)
-	b.Add("solver", "%v, τ = %g, at most %s", c.Solver, c.Tol, plural.Count(c.MaxIter, "iteration"))
+	lines.Add("problem", "kernel %v, λ = %g, t = %d%s", cfg.Kernel, cfg.Lambda, t, saveNote)
+	lines.Add("solver", "%v, τ = %g, at most %s", cfg.Solver, cfg.Tol, plural.Count(cfg.MaxIter, "iteration"))
 	switch {
 	case l.isIdentity():
 	case l.approximation() != nil:
-		r := l.approximation()
-		b.Add("preconditioner", "%v, s = %d, λ_p = %g", r, r.S, r.LambdaP)
+		approx := l.approximation()
+		lines.Add("preconditioner", "%v, s = %d, λ_p = %g", approx, approx.S, approx.LambdaP)
 	default:
-		b.Add("preconditioner", "%v", c.Precond)
+		lines.Add("preconditioner", "%v", cfg.Precond)
 	}
 	memory := "no memory limit"
-	if c.Memory > 0 {
-		memory = "memory " + accel.FormatBytes(c.Memory)
+	if cfg.Memory > 0 {
+		memory = "memory " + accel.FormatBytes(cfg.Memory)
 	}
-	b.Add("K", "storage %v, %s", c.Storage, memory)
-	b.Add("seed", "%d", c.Seed)
-	if c.Comm != nil {
-		b.Add("ranks", "%d", c.Comm.Size())
+	lines.Add("K", "storage %v, %s", cfg.Storage, memory)
+	lines.Add("seed", "%d", cfg.Seed)
+	if cfg.Comm != nil {
+		lines.Add("ranks", "%d", cfg.Comm.Size())
 	}
-	return b.String()
+	return lines.String()
 }
 
 // HTML returns String for a notebook.
@@ -261,15 +261,15 @@ func (l *Lab) header() Header {
 	if err != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: k.String()}
 	}
-	h := Header{
+	header := Header{
 		Note: cmp.Or(l.note, l.data.Note), Dataset: l.data.Name, Source: l.data.Source, Task: l.data.Task.String(),
 		Scaling: l.data.Scaling.String(), Mean: l.coding.Mean, Weighted: l.weighted(), N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
 	if l.data.ReadReport != nil {
-		h.Read = []*datasets.ReadReport{l.data.ReadReport}
+		header.Read = []*datasets.ReadReport{l.data.ReadReport}
 	}
-	return h
+	return header
 }
 
 // isIdentity reports whether M = I.
@@ -324,29 +324,30 @@ type cached[T any] struct {
 	value      T
 	key        []any   // parameters that it was formed with; nil: there is no matrix
 	seconds    float64 // time for forming it
-	shared     bool    // the last get returned an existing matrix
-	dependsOnK bool    // it was built from K, and must be freed with K
+	shared     bool    // whether the last get returned an existing matrix
+	dependsOnK bool    // whether it was built from K, and must be freed with K
 }
 
-func (h *cached[T]) free() { *h = cached[T]{} }
+// free forgets the matrix, so that its memory can be reused.
+func (c *cached[T]) free() { *c = cached[T]{} }
 
 // get returns the matrix for a key. If the cached matrix has a different key, get replaces it by the result of form. mu
 // guards the cached matrix, which other goroutines may free, and is unlocked while form runs.
-func (h *cached[T]) get(mu sync.Locker, key []any, form func() (T, error)) (cached[T], error) {
+func (c *cached[T]) get(mu sync.Locker, key []any, form func() (T, error)) (cached[T], error) {
 	mu.Lock()
-	if h.shared = reflect.DeepEqual(h.key, key); h.shared {
+	if c.shared = reflect.DeepEqual(c.key, key); c.shared {
 		defer mu.Unlock()
-		return *h, nil
+		return *c, nil
 	}
-	h.free()
+	c.free()
 	mu.Unlock()
 	start := time.Now()
-	a, err := form()
+	value, err := form()
 	if err != nil {
 		return cached[T]{}, err
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	*h = cached[T]{value: a, key: key, seconds: time.Since(start).Seconds()}
-	return *h, nil
+	*c = cached[T]{value: value, key: key, seconds: time.Since(start).Seconds()}
+	return *c, nil
 }

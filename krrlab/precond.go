@@ -38,6 +38,7 @@ type Auto struct {
 	Race []Preconditioner
 }
 
+// String returns "auto".
 func (Auto) String() string { return "auto" }
 
 // Make is never called, since the preconditioner that the plan chooses is built instead.
@@ -53,9 +54,10 @@ type Given struct {
 	Name string // name for reports; default: "given"
 }
 
+// String returns the name for reports.
 func (g Given) String() string { return cmp.Or(g.Name, "given") }
 
-// Make returns M, or an error if there is none.
+// Make returns M, or an error if M is nil.
 func (g Given) Make(context.Context, stage.Bench) (pcg.Preconditioner, error) {
 	if g.M == nil {
 		return nil, fmt.Errorf("krrlab: Given without M: check the error of what built it; None means M = I")
@@ -94,9 +96,9 @@ func (PrecondSpec) Help() map[string]string {
 // Text returns the name of the preconditioner with all its options, or "" if nothing is set. If only options are set,
 // the name is the default one for the kernel.
 func (s PrecondSpec) Text(k kernel.Kernel) (text string) {
-	for _, f := range schema.Of(&s).Fields {
-		if f.Name != "precond" && f.Name != "race" && !f.IsZero() {
-			text += " " + f.Name + "=" + f.String()
+	for _, field := range schema.Of(&s).Fields {
+		if field.Name != "precond" && field.Name != "race" && !field.IsZero() {
+			text += " " + field.Name + "=" + field.String()
 		}
 	}
 	switch {
@@ -119,20 +121,20 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	if err != nil || len(s.Race) == 0 {
 		return p, err
 	}
-	a, ok := p.(Auto)
+	auto, ok := p.(Auto)
 	if !ok {
 		return nil, fmt.Errorf("a race tries preconditioners next to the planned one: name auto first, and %v after "+
 			"race=", p)
 	}
-	for _, e := range s.Race {
-		_, text := e.Split()
+	for _, entry := range s.Race {
+		_, text := entry.Split()
 		racer, err := stage.ParsePreconditioner(text)
 		if err != nil {
-			return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", e.Text, err)
+			return nil, fmt.Errorf("krrlab: the preconditioner %q: %w", entry.Text, err)
 		}
-		a.Race = append(a.Race, racer)
+		auto.Race = append(auto.Race, racer)
 	}
-	return a, nil
+	return auto, nil
 }
 
 // describe returns the description of the preconditioner m for reports: its own or, if it has none, the String of the
@@ -141,8 +143,8 @@ func describe(m pcg.Preconditioner, recipe Preconditioner) string {
 	if m == nil {
 		return ""
 	}
-	if d, ok := m.(interface{ Description() string }); ok {
-		return d.Description()
+	if described, ok := m.(interface{ Description() string }); ok {
+		return described.Description()
 	}
 	return recipe.String()
 }

@@ -55,25 +55,25 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	sol.Model = l.model(c, sol, start)
 	sol.SetTrainingError(l.data)
 	sol.Seconds.Total = time.Since(start).Seconds()
-	if r := sol.Ranks; r != nil { // the traffic of all stages so far
-		t := l.comm.Traffic()
-		r.Bytes, r.Seconds = t.Bytes, t.Seconds
+	if ranks := sol.Ranks; ranks != nil { // the traffic of all stages so far
+		traffic := l.comm.Traffic()
+		ranks.Bytes, ranks.Seconds = traffic.Bytes, traffic.Seconds
 	}
 	return sol, err
 }
 
 // completeRemote completes a solution that the Backend returned. It returns an error if the coefficients have the wrong
 // shape.
-func (l *Lab) completeRemote(ctx context.Context, s *Solution) error {
+func (l *Lab) completeRemote(ctx context.Context, sol *Solution) error {
 	n, _, t := l.Dims()
-	if rows, columns := s.Model.C.Dims(); rows != n || columns != t {
+	if rows, columns := sol.Model.C.Dims(); rows != n || columns != t {
 		return fmt.Errorf("krrlab: the backend returned coefficients %d×%d, want %d×%d", rows, columns, n, t)
 	}
-	if s.Status == pcg.Canceled && stage.StoppedByMonitor(ctx) {
-		s.Status = pcg.Stopped
+	if sol.Status == pcg.Canceled && stage.StoppedByMonitor(ctx) {
+		sol.Status = pcg.Stopped
 	}
-	s.System, s.Model = l.system(), l.model(s.Model.C, s, time.Now())
-	s.SetTrainingError(l.data)
+	sol.System, sol.Model = l.system(), l.model(sol.Model.C, sol, time.Now())
+	sol.SetTrainingError(l.data)
 	return nil
 }
 
@@ -87,11 +87,11 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 	if l.data.Repeats == nil && kernel.AsPrecomputed(l.cfg.Kernel) != nil { // the points are numbers of rows
 		firstEqual = kernel.FirstEqual(l.cfg.Kernel, l.data.X)
 	}
-	d := l.data.WithGroups(firstEqual)
+	grouped := l.data.WithGroups(firstEqual)
 	m := &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.data.X, C: c, Weighted: l.weighted(), Labels: l.coding.Labels,
 		Targets: l.data.TargetNames, Mean: l.coding.Mean, Scaling: l.data.Scaling, Columns: l.data.Columns,
-		ErrorBounds: sol.Error.ForModel(), Groups: d.Groups, Repeats: d.Repeats,
+		ErrorBounds: sol.Error.ForModel(), Groups: grouped.Groups, Repeats: grouped.Repeats,
 		Origin: model.Origin{
 			Dataset: l.data.Name, Solver: l.cfg.Solver.String(), Method: sol.Method(), Status: sol.Status.String(),
 			Tol:          sol.Tol,
@@ -104,38 +104,38 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, started time.Time) *model.Model
 
 // newSolution returns a solution that describes the request and has no results.
 func (l *Lab) newSolution() *Solution {
-	c := l.cfg
-	s := solve.NewSolution(l.header())
-	s.Stop, s.MaxIter, s.Solver, s.Appended = c.Stop, c.MaxIter, c.Solver, l.appended
-	if s.Appended != nil && (c.Solver == Direct || c.Solver == Fourier) {
-		s.Appended = &solve.Appended{Rows: s.Appended.Rows, NewParts: []string{"all, as a solver without iterations " +
-			"keeps nothing"}}
+	cfg := l.cfg
+	sol := solve.NewSolution(l.header())
+	sol.Stop, sol.MaxIter, sol.Solver, sol.Appended = cfg.Stop, cfg.MaxIter, cfg.Solver, l.appended
+	if sol.Appended != nil && (cfg.Solver == Direct || cfg.Solver == Fourier) {
+		sol.Appended = &solve.Appended{Rows: sol.Appended.Rows,
+			NewParts: []string{"all, as a solver without iterations keeps nothing"}}
 	}
-	if s.Appended != nil && c.Stop.Rule == bound.ByANorm { // solve.Run then starts from zeros
-		if i := slices.Index(s.Appended.KeptParts, startPart); i >= 0 {
-			s.Appended = &solve.Appended{Rows: s.Appended.Rows,
-				KeptParts: slices.Delete(slices.Clone(s.Appended.KeptParts), i, i+1),
-				NewParts: slices.Insert(slices.Clone(s.Appended.NewParts), 0,
+	if sol.Appended != nil && cfg.Stop.Rule == bound.ByANorm { // solve.Run then starts from zeros
+		if index := slices.Index(sol.Appended.KeptParts, startPart); index >= 0 {
+			sol.Appended = &solve.Appended{Rows: sol.Appended.Rows,
+				KeptParts: slices.Delete(slices.Clone(sol.Appended.KeptParts), index, index+1),
+				NewParts: slices.Insert(slices.Clone(sol.Appended.NewParts), 0,
 					"coefficients, as the stopping rule anorm starts from zeros")}
-			if len(s.Appended.KeptParts) == 0 {
-				s.Appended.KeptParts = nil
+			if len(sol.Appended.KeptParts) == 0 {
+				sol.Appended.KeptParts = nil
 			}
 		}
 	}
 	if !l.isIdentity() {
-		s.Precond = stage.NameOf(c.Precond)
+		sol.Precond = stage.NameOf(cfg.Precond)
 	}
-	if p := l.approximation(); p != nil {
-		if s.LambdaP, s.S = Number(p.LambdaP), p.S; p.Map() != nil {
-			s.Features = p.String()
-		} else if noFeatures(c.Kernel) {
-			s.PrecondReason = "the kernel has no random features"
+	if approx := l.approximation(); approx != nil {
+		if sol.LambdaP, sol.S = Number(approx.LambdaP), approx.S; approx.Map() != nil {
+			sol.Features = approx.String()
+		} else if noFeatures(cfg.Kernel) {
+			sol.PrecondReason = "the kernel has no random features"
 		}
 	}
-	if c.Comm != nil {
-		s.Ranks = &Ranks{Count: l.comm.Size()}
+	if cfg.Comm != nil {
+		sol.Ranks = &Ranks{Count: l.comm.Size()}
 	}
-	return s
+	return sol
 }
 
 var _ Stage = (*Solution)(nil)
@@ -143,23 +143,23 @@ var _ Stage = (*Solution)(nil)
 // fingerprint returns a hash of the data and of the configuration that the answer depends on. It returns an error if a
 // user-defined kernel or preconditioner cannot be identified by text.
 func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
-	c := l.cfg
+	cfg := l.cfg
 	spec, err := kernel.ToSpec(l.cfg.Kernel)
 	if err != nil { // two user-defined kernels may have the same text
 		return sum, fmt.Errorf("%w; or run without a checkpoint", err)
 	}
-	recipe, err := stage.PreconditionerText(c.Precond, c.Kernel)
+	recipe, err := stage.PreconditionerText(cfg.Precond, cfg.Kernel)
 	if err != nil {
 		return sum, fmt.Errorf("the preconditioner %v is user-defined, and its text does not identify it: use a "+
-			"built-in one, or no checkpoint", c.Precond)
+			"built-in one, or no checkpoint", cfg.Precond)
 	}
-	text := fmt.Sprintf("%x %v λ=%x %v %s τ=%x %v %d %v", l.train.Fingerprint(), c.Kernel, c.Lambda, c.Solver, recipe,
-		c.Tol, c.Storage, c.Seed, c.Exact)
+	text := fmt.Sprintf("%x %v λ=%x %v %s τ=%x %v %d %v", l.train.Fingerprint(), cfg.Kernel, cfg.Lambda, cfg.Solver,
+		recipe, cfg.Tol, cfg.Storage, cfg.Seed, cfg.Exact)
 	if spec.Params != "" { // String may omit parameters
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
 	}
-	if c.Stop.Rule != bound.ByResidual {
-		text += fmt.Sprintf(" stop %v", c.Stop)
+	if cfg.Stop.Rule != bound.ByResidual {
+		text += fmt.Sprintf(" stop %v", cfg.Stop)
 	}
 	return sha256.Sum256([]byte(text)), nil
 }
@@ -168,32 +168,32 @@ func (l *Lab) fingerprint() (sum [sha256.Size]byte, err error) {
 // choices.
 func (b *bench) PlanTask() *plan.Task {
 	l := b.Lab
-	c, s := l.cfg, l.system()
-	noSeries := c.Tiles == gram.SparseTiles || l.requested.stop.Rule > bound.ByResidual
-	t := &plan.Task{
-		Problem: b.Problem(), PreferredError: s.StorageErrorBound(), MaxDropped: s.PreferredError() / 4,
-		PointBytes: l.pointBytes(), Tiles: c.Tiles,
-		ExactResidual: s.UsesExactResidual(l.k.value), MayRefine: c.Exact == AutoResidual, NoSeries: noSeries,
-		IterativeOnly: noSeries || c.onRanks() || c.Checkpoint != nil,
-		ExpectedTol:   c.Stop.ExpectedTol(c.Tol),
+	cfg, system := l.cfg, l.system()
+	noSeries := cfg.Tiles == gram.SparseTiles || l.requested.stop.Rule > bound.ByResidual
+	task := &plan.Task{
+		Problem: b.Problem(), PreferredError: system.StorageErrorBound(), MaxDropped: system.PreferredError() / 4,
+		PointBytes: l.pointBytes(), Tiles: cfg.Tiles,
+		ExactResidual: system.UsesExactResidual(l.k.value), MayRefine: cfg.Exact == AutoResidual, NoSeries: noSeries,
+		IterativeOnly: noSeries || cfg.onRanks() || cfg.Checkpoint != nil,
+		ExpectedTol:   cfg.Stop.ExpectedTol(cfg.Tol),
 	}
 	if l.planChoices != nil && l.planChoices.fixedRule {
-		t.DirectStorage = s.DirectStorage()
+		task.DirectStorage = system.DirectStorage()
 	}
-	if t.Comm.Size() == 1 {
+	if task.Comm.Size() == 1 {
 		runtime.GC() // release memory that is no longer used
-		t.OtherBytes, t.PeakBytes = max(0, accel.MemoryInUse()-t.PointBytes), accel.PeakRSS()
+		task.OtherBytes, task.PeakBytes = max(0, accel.MemoryInUse()-task.PointBytes), accel.PeakRSS()
 	}
-	fixed := &t.Fixed
+	fixed := &task.Fixed
 	if l.planChoices == nil {
-		fixed.Precond = c.Precond
+		fixed.Precond = cfg.Precond
 	} else {
 		fixed.S, fixed.LambdaP = l.planChoices.auto.S, l.planChoices.auto.LambdaP
 	}
-	if fixed.Storage = c.Storage; l.planChoices == nil || l.planChoices.solverSet {
-		fixed.Solver = c.Solver.String()
+	if fixed.Storage = cfg.Storage; l.planChoices == nil || l.planChoices.solverSet {
+		fixed.Solver = cfg.Solver.String()
 	}
-	return t
+	return task
 }
 
 // solveRunner runs Solve as a stage. It accepts an indefinite precomputed K, for which it gives no error bounds. It is
@@ -243,7 +243,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 			return nil, err
 		}
 		l.Free()
-		if sol != nil { // its checkpoints are not those of the fallback
+		if sol != nil { // the fallback cannot resume the checkpoints of sol
 			if err := sol.RemoveCheckpoints(); err != nil {
 				return nil, err
 			}
@@ -271,15 +271,16 @@ func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.
 		return nil
 	}
 	missedTol := err == nil && !sol.CriterionMet() && sol.Status != pcg.Stopped
-	r, planned := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
+	fallback, planned := l.plan.WithChoice(l.plan.Fallback), &l.plan.Choice
 	if l.cfg.Solver == Fourier {
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.Switched = fmt.Sprintf("%v: %v", &r.Choice, err)
-			return &r
+			fallback.Switched = fmt.Sprintf("%v: %v", &fallback.Choice, err)
+			return &fallback
 		case missedTol && l.plan.PrefersSeriesFallback():
-			r.Switched = fmt.Sprintf("%v: the Fourier series reached a residual of %.1e", &r.Choice, sol.TrueResidual)
-			return &r
+			fallback.Switched = fmt.Sprintf("%v: the Fourier series reached a residual of %.1e", &fallback.Choice,
+				sol.TrueResidual)
+			return &fallback
 		}
 		return nil
 	}
@@ -290,9 +291,9 @@ func (l *Lab) fallbackPlan(ctx context.Context, sol *Solution, err error) *plan.
 	if k := len(sol.History); k > 0 {
 		progress += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 	}
-	r.Switched = fmt.Sprintf("%v, after %s, where %s were predicted to reach %g (%v)", &r.Choice, progress,
-		plural.Count(planned.Iterations, "iteration"), l.cfg.Stop.ExpectedTol(l.cfg.Tol), planned)
-	return &r
+	fallback.Switched = fmt.Sprintf("%v, after %s, where %s were predicted to reach %g (%v)", &fallback.Choice,
+		progress, plural.Count(planned.Iterations, "iteration"), l.cfg.Stop.ExpectedTol(l.cfg.Tol), planned)
+	return &fallback
 }
 
 // currentPlan returns the plan in a checkpoint that is resumed, or the one that Plan made, or a new one, and the
@@ -340,8 +341,8 @@ func (l *Lab) labForPlan(p *plan.Report) (*Lab, error) {
 			return nil, err
 		}
 	}
-	if s := p.Choice.Storage; cfg.Solver == Direct || s == gram.Recompute {
-		cfg.Storage = s
+	if storage := p.Choice.Storage; cfg.Solver == Direct || storage == gram.Recompute {
+		cfg.Storage = storage
 	}
 	return l.withPlan(cfg, p)
 }
@@ -362,18 +363,18 @@ func (l *Lab) withPlan(cfg Config, p *plan.Report) (*Lab, error) {
 // takes longer.
 const raceIterations = 30
 
-// race runs raceIterations iterations with each of the given preconditioners, with the planned one, and without one. It
-// predicts from the slopes of the residuals which one finishes first. It returns a lab that uses this one, whose M is
-// then built already, or the direct solver of the plan if that is predicted to be faster, and the plan with the results
-// of the race.
-func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner) (*Lab, *plan.Report, error) {
-	planned, err := l.labForPlan(p)
+// race runs raceIterations iterations with each of the given preconditioners, with the one of basePlan, and without
+// one. It predicts from the slopes of the residuals which preconditioner finishes first. It returns a lab that uses the
+// winner, whose M is then built already, or the direct solver of basePlan if this is predicted to be faster. It also
+// returns the plan with the results of the race.
+func (l *Lab) race(ctx context.Context, basePlan *plan.Report, racers []Preconditioner) (*Lab, *plan.Report, error) {
+	planned, err := l.labForPlan(basePlan)
 	if err != nil {
 		return nil, nil, err
 	}
-	direct, candidates := p.Fallback, append([]Preconditioner{None{}}, racers...)
+	direct, candidates := basePlan.Fallback, append([]Preconditioner{None{}}, racers...)
 	if planned.cfg.Solver == Direct || planned.cfg.Solver == Fourier {
-		direct = &p.Choice
+		direct = &basePlan.Choice
 	} else if !planned.isIdentity() {
 		candidates = append(candidates, planned.cfg.Precond)
 	}
@@ -383,27 +384,28 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	}
 	b := &bench{Lab: l}
 	b.Problem().MaxIter = raceIterations
-	v, err := compare.Options{With: entries, To: l.cfg.Tol, Steps: -1, MaxExactN: -1}.Run(ctx, b)
+	result, err := compare.Options{With: entries, To: l.cfg.Tol, Steps: -1, MaxExactN: -1}.Run(ctx, b)
 	if err != nil {
 		return nil, nil, err
 	}
-	compared, tol := v.(*compare.Result), l.cfg.Stop.ExpectedTol(l.cfg.Tol)
-	raced, leastSeconds := *p, math.Inf(1)
+	compared, tol := result.(*compare.Result), l.cfg.Stop.ExpectedTol(l.cfg.Tol)
+	raced, leastSeconds := *basePlan, math.Inf(1)
 	winnerIndex := []float64{-1} // a slice, because ranks share it
 	if direct != nil {
 		leastSeconds = direct.Seconds.Total
 	}
-	for i, r := range compared.Rows {
-		a := plan.RaceEntry{Name: r.Name, Seconds: r.Build, Reason: r.FailureReason}
-		if a.Reason == "" {
-			_, iterations := pcg.RemainingIterations(r.Residuals, tol)
-			a.Iterations, a.Remaining = len(r.Residuals)-1, stage.Number(iterations*(compared.Product+r.Solve))
-			a.Residual = stage.Number(r.Residuals[a.Iterations])
-			if float64(a.Remaining) < leastSeconds {
-				winnerIndex[0], leastSeconds = float64(i), float64(a.Remaining)
+	for i, row := range compared.Rows {
+		entry := plan.RaceEntry{Name: row.Name, Seconds: row.Build, Reason: row.FailureReason}
+		if entry.Reason == "" {
+			_, iterations := pcg.RemainingIterations(row.Residuals, tol)
+			entry.Iterations, entry.Remaining = len(row.Residuals)-1,
+				stage.Number(iterations*(compared.Product+row.Solve))
+			entry.Residual = stage.Number(row.Residuals[entry.Iterations])
+			if float64(entry.Remaining) < leastSeconds {
+				winnerIndex[0], leastSeconds = float64(i), float64(entry.Remaining)
 			}
 		}
-		raced.Race = append(raced.Race, a)
+		raced.Race = append(raced.Race, entry)
 	}
 	if err := comm.BroadcastFloats(ctx, l.comm, winnerIndex, 0); err != nil { // all ranks use the decision of the first
 		return nil, nil, err
@@ -418,24 +420,26 @@ func (l *Lab) race(ctx context.Context, p *plan.Report, racers []Preconditioner)
 	return planned, &raced, err
 }
 
-// labForWinner returns a lab that uses a preconditioner that won a race against the planned one, and its plan.
-func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.Candidate,
-	r *pencil.Row, product float64) (*Lab, *plan.Report, error) {
+// labForWinner returns a lab that uses the preconditioner that won a race, and the plan for it. racedPlan is the plan
+// with the results of the race, direct is the fallback, row has the results of the winner, and productSeconds is the
+// time of a product with K.
+func (l *Lab) labForWinner(winner Preconditioner, racedPlan *plan.Report, direct *cost.Candidate,
+	row *pencil.Row, productSeconds float64) (*Lab, *plan.Report, error) {
 	cfg := l.cfg
 	if cfg.Precond, cfg.Solver = winner, l.requested.solver; cfg.Solver == AutoSolver {
 		if cfg.Solver = PCG; l.columns() > 1 {
 			cfg.Solver = BlockPCG
 		}
 	}
-	_, remaining := pcg.RemainingIterations(r.Residuals, l.cfg.Stop.ExpectedTol(cfg.Tol))
-	iterations := len(r.Residuals) - 1 + int(math.Ceil(remaining))
+	_, remaining := pcg.RemainingIterations(row.Residuals, l.cfg.Stop.ExpectedTol(cfg.Tol))
+	iterations := len(row.Residuals) - 1 + int(math.Ceil(remaining))
 	recipe, err := stage.PreconditionerText(winner, cfg.Kernel)
 	candidate := cost.Candidate{Solver: cfg.Solver.String(), Precond: stage.NameOf(winner), Recipe: recipe,
-		Preconditioner: winner, S: r.S,
-		LambdaP: r.LambdaP, Storage: p.Choice.Storage, Iterations: iterations, Bytes: p.Bytes,
-		Seconds: cost.Seconds{Factor: r.Build, Solve: float64(iterations+1) * (product + r.Solve)}}
+		Preconditioner: winner, S: row.S,
+		LambdaP: row.LambdaP, Storage: racedPlan.Choice.Storage, Iterations: iterations, Bytes: racedPlan.Bytes,
+		Seconds: cost.Seconds{Factor: row.Build, Solve: float64(iterations+1) * (productSeconds + row.Solve)}}
 	candidate.Seconds.Total = candidate.Seconds.Sum()
-	winnerPlan := p.WithChoice(&candidate)
+	winnerPlan := racedPlan.WithChoice(&candidate)
 	if winnerPlan.Fallback = direct; err != nil {
 		winnerPlan.Flags = fmt.Sprintf("Config{Solver: %v, Precond: %v}", cfg.Solver, winner)
 	}
@@ -443,24 +447,24 @@ func (l *Lab) labForWinner(winner Preconditioner, p *plan.Report, direct *cost.C
 	return planned, &winnerPlan, err
 }
 
-// gramFactor bounds the increase of κ(M⁻¹A) if ZᵀZ is formed in float32. M⁻¹ then has a relative error of up to a tenth
-// (precond.Options.Fast).
+// gramFactor bounds the factor by which κ(M⁻¹A) grows if ZᵀZ is formed in float32. M⁻¹ then has a relative error of up
+// to a tenth (precond.Options.Fast), so each eigenvalue changes by a factor from 0.9 to 1.1.
 const gramFactor = 1.1 / 0.9
 
 // matrices implements solve.MatrixBuilder. K is formed after M, when the memory that remains for K is known, unless M
 // is built from K. resumed is the storage of K in a state that is resumed, or nil.
 func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution) (m solve.Matrices, err error) {
-	p, kernelFirst := l.cfg.Precond.(stage.KernelPreconditioner)
+	fromKernel, kernelFirst := l.cfg.Precond.(stage.KernelPreconditioner)
 	if kernelFirst {
-		if m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: p.MaxBytes(l.train.Len()), resumed: resumed},
+		if m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: fromKernel.MaxBytes(l.train.Len()), resumed: resumed},
 			sol); err != nil {
 			return m, err
 		}
 	}
 	if err = l.makePrecond(ctx, sol, &m); err == nil && !kernelFirst {
 		var precondBytes int64
-		if w, ok := m.M.(interface{ Bytes() int64 }); ok {
-			precondBytes = w.Bytes()
+		if sized, ok := m.M.(interface{ Bytes() int64 }); ok {
+			precondBytes = sized.Bytes()
 		}
 		m.A, err = l.formKernel(ctx, kernelRequest{extraBytes: precondBytes, resumed: resumed,
 			refined: l.cfg.Exact == AutoResidual}, sol)
@@ -469,21 +473,21 @@ func (l *Lab) matrices(ctx context.Context, resumed *gram.Choice, sol *Solution)
 }
 
 // formKernel forms the requested K and describes it in sol.
-func (l *Lab) formKernel(ctx context.Context, r kernelRequest, sol *Solution) (*gram.Matrix, error) {
-	k, err := l.matrix(ctx, r)
-	if _, full := errors.AsType[*accel.MemoryError](err); full && r.resumed != nil {
+func (l *Lab) formKernel(ctx context.Context, request kernelRequest, sol *Solution) (*gram.Matrix, error) {
+	k, err := l.matrix(ctx, request)
+	if _, full := errors.AsType[*accel.MemoryError](err); full && request.resumed != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s needs K in the storage %v: %w",
-			l.cfg.Checkpoint.Dir, r.resumed.Storage, err)
+			l.cfg.Checkpoint.Dir, request.resumed.Storage, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	noteShared(sol, k.shared, "kernel")
-	c := k.value.Choice()
-	sol.Storage, sol.StorageReason = k.value.Storage().String(), c.String()
-	sol.KBound, sol.KBytes, sol.KExactProducts = Number(c.Error), k.value.Bytes(), c.ExactProducts
-	if p := c.Sparse; p != nil {
-		sol.KeptShare, sol.DroppedBound = Number(p.StoredShare), Number(p.DroppedNorm)
+	choice := k.value.Choice()
+	sol.Storage, sol.StorageReason = k.value.Storage().String(), choice.String()
+	sol.KBound, sol.KBytes, sol.KExactProducts = Number(choice.Error), k.value.Bytes(), choice.ExactProducts
+	if sparse := choice.Sparse; sparse != nil {
+		sol.KeptShare, sol.DroppedBound = Number(sparse.StoredShare), Number(sparse.DroppedNorm)
 	}
 	sol.Seconds.Kernel += k.seconds
 	return k.value, nil
@@ -509,13 +513,13 @@ func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Ma
 		}
 		return err
 	}
-	f, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
+	features, err := l.lowRankFactor(ctx, &bench{Lab: l}, approx)
 	if err != nil {
 		return err
 	}
-	noteShared(sol, f.shared, "features")
-	sol.Seconds.Features += f.seconds
-	matrices.LambdaP, matrices.Landmarks = approx.LambdaP+f.value.ExtraLambdaP, f.value.Factor
+	noteShared(sol, features.shared, "features")
+	sol.Seconds.Features += features.seconds
+	matrices.LambdaP, matrices.Landmarks = approx.LambdaP+features.value.ExtraLambdaP, features.value.Factor
 	if sol.LambdaP = Number(matrices.LambdaP); matrices.Landmarks != nil {
 		sol.S = matrices.Landmarks.Rank()
 		sol.KappaBound = Number(matrices.Landmarks.CondBound(l.cfg.Lambda, matrices.LambdaP) * gramFactor)
@@ -524,9 +528,9 @@ func (l *Lab) makePrecond(ctx context.Context, sol *Solution, matrices *solve.Ma
 	if err != nil {
 		return err
 	}
-	h := l.cachedM(*approx)
-	noteShared(sol, h.shared, "factor")
-	sol.Seconds.Factor += h.seconds
+	cachedM := l.cachedM(*approx)
+	noteShared(sol, cachedM.shared, "factor")
+	sol.Seconds.Factor += cachedM.seconds
 	matrices.M, sol.Form, sol.StatDim = m, m.Form().String(), Number(m.StatDim())
 	return nil
 }
@@ -543,12 +547,12 @@ func noteShared(sol *Solution, shared bool, work string) {
 func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
-	m := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), MeanRowSum: math.Inf(1)}.Memory(
+	memory := cost.Model{N: n, D: d, T: t, Ranks: ranks, PointBytes: l.pointBytes(), MeanRowSum: math.Inf(1)}.Memory(
 		&cost.Candidate{Preconditioner: l.cfg.Precond, Storage: gram.Recompute})
 	holder := "the solve"
 	if ranks > 1 {
 		holder = fmt.Sprintf("each of %d ranks", ranks)
 	}
-	return comm.Agree(ctx, l.comm, accel.Budget{Limit: l.cfg.Memory}.Check(m.Peak, "krrlab: "+holder+
-		", without K and the program,", m.LargestPart()))
+	return comm.Agree(ctx, l.comm, accel.Budget{Limit: l.cfg.Memory}.Check(memory.Peak, "krrlab: "+holder+
+		", without K and the program,", memory.LargestPart()))
 }

@@ -37,20 +37,20 @@ var stages = []stage.Definition{
 // Stages returns the names, options and results of the built-in stages.
 func Stages() []stage.Definition { return slices.Clone(stages) }
 
-// definitionOf returns the definition of a built-in stage. For any other stage, it returns one without a name.
-func definitionOf(s stage.Runner) *stage.Definition {
-	t := reflect.TypeOf(s)
-	return cmp.Or(findStage(func(d *stage.Definition) bool {
-		options := reflect.TypeOf(d.Options)
-		return t == options || t == reflect.PointerTo(options)
+// definitionOf returns the definition of a built-in stage. For any other stage, it returns a definition without a name.
+func definitionOf(runner stage.Runner) *stage.Definition {
+	runnerType := reflect.TypeOf(runner)
+	return cmp.Or(findStage(func(definition *stage.Definition) bool {
+		options := reflect.TypeOf(definition.Options)
+		return runnerType == options || runnerType == reflect.PointerTo(options)
 	}), &stage.Definition{})
 }
 
 // findStage returns the first built-in stage, including Solve, for which matches is true, or nil if there is none.
 func findStage(matches func(*stage.Definition) bool) *stage.Definition {
-	for _, d := range append(Stages(), solveStage) {
-		if matches(&d) {
-			return &d
+	for _, definition := range append(Stages(), solveStage) {
+		if matches(&definition) {
+			return &definition
 		}
 	}
 	return nil
@@ -58,47 +58,48 @@ func findStage(matches func(*stage.Definition) bool) *stage.Definition {
 
 // Run runs a built-in or user-defined stage with the problem and the matrices of the lab. It may return a partial
 // result together with an error.
-func (l *Lab) Run(ctx context.Context, s stage.Runner) (Stage, error) {
+func (l *Lab) Run(ctx context.Context, runner stage.Runner) (Stage, error) {
 	ctx, finish := stage.Watch(ctx)
-	v, err := func() (Stage, error) {
-		d := definitionOf(s)
+	result, err := func() (Stage, error) {
+		definition := definitionOf(runner)
 		if l.cfg.Backend != nil {
-			return l.send(ctx, s, d)
+			return l.send(ctx, runner, definition)
 		}
 		end, err := l.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
-		if !d.Indefinite {
+		if !definition.Indefinite {
 			if err := l.checkSemidefinite(ctx); err != nil {
 				return nil, err
 			}
 		}
-		return s.Run(ctx, &bench{Lab: l})
+		return runner.Run(ctx, &bench{Lab: l})
 	}()
-	return v, finish(v != nil, err)
+	return result, finish(result != nil, err)
 }
 
 // send runs a built-in stage on the Backend. It returns an error for a stage that the Backend cannot run.
-func (l *Lab) send(ctx context.Context, s stage.Runner, d *stage.Definition) (Stage, error) {
+func (l *Lab) send(ctx context.Context, runner stage.Runner, definition *stage.Definition) (Stage, error) {
 	switch {
-	case d.Name == "":
-		return nil, fmt.Errorf("krrlab: a user-defined stage (%T) cannot be sent to ranks: run it without a Backend", s)
-	case d.NoBackend != "":
-		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", d.Name, d.NoBackend)
+	case definition.Name == "":
+		return nil, fmt.Errorf("krrlab: a user-defined stage (%T) cannot be sent to ranks: run it without a Backend",
+			runner)
+	case definition.NoBackend != "":
+		return nil, fmt.Errorf("krrlab: no %s with a Backend: %s", definition.Name, definition.NoBackend)
 	}
-	v := d.NewResult()
-	hasValue, err := l.cfg.Backend.Run(ctx, l, d.Name, s, v)
+	result := definition.NewResult()
+	hasValue, err := l.cfg.Backend.Run(ctx, l, definition.Name, runner, result)
 	if !hasValue {
 		return nil, err
 	}
-	if sol, ok := v.(*Solution); ok {
-		if e := l.completeRemote(ctx, sol); e != nil {
-			return nil, e
+	if sol, ok := result.(*Solution); ok {
+		if completeErr := l.completeRemote(ctx, sol); completeErr != nil {
+			return nil, completeErr
 		}
 	}
-	return v, err
+	return result, err
 }
 
 // Solve computes the coefficients C of (K+λI)C = Y with the configured solver, or with the choice of Plan if the
@@ -248,11 +249,11 @@ func (l *Lab) Tune(ctx context.Context, o TuneOptions) (*Tune, error) {
 
 // RunNamed runs the built-in stage with that name and its options as JSON. Ranks run the stages of a Backend with it.
 func (l *Lab) RunNamed(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
-	d := findStage(func(d *stage.Definition) bool { return d.Name == name })
-	if d == nil {
+	definition := findStage(func(definition *stage.Definition) bool { return definition.Name == name })
+	if definition == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}
-	runner, err := d.Decode(options)
+	runner, err := definition.Decode(options)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ type (
 	Verification  = verify.Verification
 )
 
-// Verify is verify.Model. It checks by independent code which properties of a model can be proved.
+// Verify checks by independent code which properties of a model can be proved (verify.Model).
 func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
 	return verify.Model(ctx, m, o)
 }
