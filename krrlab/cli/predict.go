@@ -202,7 +202,7 @@ func (a *app) predict(ctx context.Context, f *predictFlags) error {
 }
 
 // addOutputs sets the fields of p that the flags select: intervals, probabilities, the unit of rounding and the
-// picture. It also counts the rows of the fit, and rows far from these, among the rows of data.
+// picture. It also finds, among the rows of data, the rows of the fit and those far from them.
 func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, data *datasets.Dataset,
 	p *predictions) (err error) {
 	if f.Interval > 0 {
@@ -218,7 +218,7 @@ func (a *app) addOutputs(ctx context.Context, f *predictFlags, m *model.Model, d
 	if f.Digits == "auto" && !f.Decision && !f.Bound && filepath.Ext(f.Out) != ".npy" {
 		p.setUnit(m.Calibration)
 	}
-	p.farRows, p.estimatesFarRows = m.CountFarRows(data)
+	p.farRowsNote = m.FarRowsNote(data)
 	if canScore(p.Prediction, data) && (f.Out != "" || f.Plot != "") {
 		p.fittedRows = m.CountFittedRows(data)
 	}
@@ -251,14 +251,8 @@ func (a *app) reportPredictions(f *predictFlags, m *model.Model, data *datasets.
 			notes = append(notes, "the model was fitted to these rows"+noTest)
 		}
 	}
-	if p.farRows > 0 {
-		about := ""
-		if p.estimatesFarRows {
-			about = "about "
-		}
-		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is "+
-			"below %g there, and predictions nearly constant (are columns swapped, or in other units?)", about,
-			p.farRows, data.Len(), model.NegligibleKernel))
+	if p.farRowsNote != "" {
+		notes = append(notes, p.farRowsNote)
 	}
 	if f.Out == "" { // the predictions were written to the output stream
 		for _, text := range notes {

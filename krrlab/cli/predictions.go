@@ -26,9 +26,8 @@ type predictions struct {
 	intervals             *interval.Intervals // nil if not requested
 	figure                *plots.Figure       // picture for --plot; nil without it
 	fittedRows            int                 // number of rows that were used for the fit; 0 without answers
-	farRows               int                 // number of rows far from those of the fit (model.CountFarRows)
+	farRowsNote           string              // note on the rows far from those of the fit; "" if there are none
 	isCalibrationData     bool                // intervals and probabilities of the model were calibrated on the rows
-	estimatesFarRows      bool                // farRows is estimated from a sample of the rows
 	unit                  float64             // power of ten to a multiple of which CSV rounds; 0 for all digits
 }
 

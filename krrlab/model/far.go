@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -61,6 +62,21 @@ func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 		return count + int(math.Round(share*float64(len(others)))), true
 	}
 	return count + m.countFar(points.Gather(scaled.X, others), cutoff), false
+}
+
+// FarRowsNote describes the rows that CountFarRows counts in a sentence without a full stop. It returns "" if there are
+// none.
+func (m *Model) FarRowsNote(d *datasets.Dataset) string {
+	count, isEstimate := m.CountFarRows(d)
+	if count == 0 {
+		return ""
+	}
+	about := ""
+	if isEstimate {
+		about = "about "
+	}
+	return fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is below %g there, and "+
+		"predictions nearly constant (are columns swapped, or in other units?)", about, count, d.Len(), NegligibleKernel)
 }
 
 // boxDistances returns the distance of each point of z from the bounding box of the model's points, ‖·‖₁ or ‖·‖₂² by

@@ -230,13 +230,8 @@ func (h *handler) jsonAnswer(p *model.Prediction, rows *datasets.Dataset) []byte
 	for _, words := range rows.UnknownWords {
 		notes = append(notes, "words that are not in the training data, with their rows: "+words.String())
 	}
-	if far, isEstimate := h.m.CountFarRows(rows); far > 0 {
-		about := ""
-		if isEstimate {
-			about = "about "
-		}
-		notes = append(notes, fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is "+
-			"below %g there, and predictions nearly constant", about, far, rows.Len(), model.NegligibleKernel))
+	if note := h.m.FarRowsNote(rows); note != "" {
+		notes = append(notes, note)
 	}
 	if notes == nil {
 		return text
