@@ -138,9 +138,9 @@ func checkDefinition3(e *experiment) {
 	y := gaussianMatrix(e.random.Sub("vectors"), n, d)
 	y.Apply(func(_, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
 	x := rowsOf(y)
-	e.checkUnbiased("SRHT", homogeneous(1), linearSketch{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s))
-	e.checkUnbiased("CountSketch", homogeneous(1), linearSketch{e.parts.CountSketch}, x, s, tensorSketchCovariance(x, 1,
-		s))
+	e.checkUnbiased(unbiasedFeatures{"SRHT", homogeneous(1), linearSketch{e.parts.SRHT}, x, s, srhtCovariance(x, 64, s)})
+	e.checkUnbiased(unbiasedFeatures{"CountSketch", homogeneous(1), linearSketch{e.parts.CountSketch}, x, s,
+		tensorSketchCovariance(x, 1, s)})
 }
 
 // linearSketch uses a sketch as a feature map of the kernel xᵀz.

@@ -28,14 +28,7 @@ func checkFeatures(e *experiment) {
 		}
 		return c
 	}
-	for _, c := range []struct {
-		name string
-		k    kernel.Kernel
-		d    feature.Dist // features of the kernel k
-		x    *points.Dense
-		s    int        // number of features
-		cov  covariance // nil if there is no closed form
-	}{
+	for _, f := range []unbiasedFeatures{
 		{"Fourier", gauss, e.parts.Fourier(gauss), x, 16, fourierCovariance(gauss, x, 16)},
 		{"Fourier of a Matérn", kernel.Matern52{Sigma: 1.2}, e.parts.Fourier(kernel.Matern52{Sigma: 1.2}), x, 16, nil},
 		{"TensorSketch", poly, e.parts.TensorSketch(poly), x, 15, tensorSketchCovariance(lift(poly, x), 2, 15)},
@@ -46,7 +39,7 @@ func checkFeatures(e *experiment) {
 		{"chain with SRHT and Gaussian", poly, newChain(e.parts.SRHT, e.parts.Gaussian), x, 16, nil},
 		{"chain with CountSketch", poly, newChain(e.parts.CountSketch), x, 16, nil},
 	} {
-		e.checkUnbiased(c.name, c.k, c.d, c.x, c.s, c.cov)
+		e.checkUnbiased(f)
 	}
 	for _, q := range []int{1, 2, 3} {
 		e.checkSketchMatrix(q)
@@ -56,27 +49,36 @@ func checkFeatures(e *experiment) {
 // homogeneous returns the kernel (xᵀz)^q.
 func homogeneous(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, Degree: q} }
 
-// checkUnbiased compares means over draws of a feature map with their expectations: vᵀZZᵀv with vᵀKv, and, if cov is
-// not nil, ‖ZZᵀ−K‖_F² with its closed form.
-func (e *experiment) checkUnbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int,
-	cov covariance) {
-	gram := kernelMatrix(k, x)
-	v := gaussianMatrix(e.random.Sub("direction"), x.N, 3)
+// unbiasedFeatures are random features Z at points, for which E[ZZᵀ] = K.
+type unbiasedFeatures struct {
+	name       string
+	kernel     kernel.Kernel
+	features   feature.Dist
+	x          *points.Dense
+	s          int        // number of features
+	covariance covariance // of the entries of ZZᵀ; nil if there is no closed form
+}
+
+// checkUnbiased compares means over draws of Z with their expectations: vᵀZZᵀv with vᵀKv, and ‖ZZᵀ−K‖_F² with its
+// closed form if there is one.
+func (e *experiment) checkUnbiased(f unbiasedFeatures) {
+	gram := kernelMatrix(f.kernel, f.x)
+	v := gaussianMatrix(e.random.Sub("direction"), f.x.N, 3)
 	expectedSquare := 0.0
-	if unweighted := identity(x.N); cov != nil {
-		expectedSquare = expectedWeightedSquare(unweighted, unweighted, cov)
+	if unweighted := identity(f.x.N); f.covariance != nil {
+		expectedSquare = expectedWeightedSquare(unweighted, unweighted, f.covariance)
 	}
-	e.runTrials(name, func(_ int, g rng.Stream, t *trial) {
-		z := featureMatrix(d, x, s, g)
+	e.runTrials(f.name, func(_ int, g rng.Stream, t *trial) {
+		z := featureMatrix(f.features, f.x, f.s, g)
 		var u mat.Dense
 		u.Mul(z.T(), v) // Zᵀv
 		for j := range 3 {
 			want := mat.Inner(v.ColView(j), gram, v.ColView(j))
-			t.checkMean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), mat.Dot(u.ColView(j), u.ColView(j)),
-				want)
+			t.checkMean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", f.name, j+1),
+				mat.Dot(u.ColView(j), u.ColView(j)), want)
 		}
-		if cov != nil {
-			t.checkMean("mean of ‖ZZᵀ−K‖_F², "+name, frobeniusSquared(subtract(timesTranspose(z), gram)),
+		if f.covariance != nil {
+			t.checkMean("mean of ‖ZZᵀ−K‖_F², "+f.name, frobeniusSquared(subtract(timesTranspose(z), gram)),
 				expectedSquare)
 		}
 	})
