@@ -14,11 +14,11 @@ func widen16() {
 		"widen16AVX2 converts n numbers from uint16 to float32; n is a multiple of 16.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	loop(n, 16, func(i GPVirtual) {
-		for h := range 2 {
+		for half := range 2 {
 			v := YMM()
-			VPMOVZXWD(Mem{Base: x, Index: i, Scale: 2, Disp: 16 * h}, v)
+			VPMOVZXWD(Mem{Base: x, Index: i, Scale: 2, Disp: 16 * half}, v)
 			VCVTDQ2PS(v, v)
-			VMOVUPS(v, Mem{Base: dst, Index: i, Scale: 4, Disp: 32 * h})
+			VMOVUPS(v, Mem{Base: dst, Index: i, Scale: 4, Disp: 32 * half})
 		}
 	})
 }
@@ -37,27 +37,27 @@ func narrow16() {
 		VMULPS(Mem{Base: x, Index: i, Scale: 4, Disp: 32}, scale, b)
 		VCVTPS2DQ(a, a)
 		VCVTPS2DQ(b, b)
-		VPACKUSDW(b, a, a) // packs by halves: a₀b₀a₁b₁
+		VPACKUSDW(b, a, a) // packs the halves separately: a₀b₀a₁b₁
 		VPERMQ(Imm(0xd8), a, a)
 		VMOVDQU(a, Mem{Base: dst, Index: i, Scale: 2})
 	})
 }
 
 // butterfly generates the routine (a, b) ← (a+b, a−b) for vectors of the number type of f. f.letter is the first letter
-// of its name.
+// of the name of the routine.
 func butterfly(f format) {
 	param := begin(f.letter+"ButterflyAVX2", fmt.Sprintf("func(n int, a, b *%s)", f.number),
 		fmt.Sprintf("%sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of %d.", f.letter,
 			32/f.size))
 	n, a, b := param("n"), param("a"), param("b")
 	loop(n, 32/f.size, func(i GPVirtual) {
-		u, v, w := YMM(), YMM(), YMM()
+		first, second, sum := YMM(), YMM(), YMM()
 		aMem, bMem := Mem{Base: a, Index: i, Scale: uint8(f.size)}, Mem{Base: b, Index: i, Scale: uint8(f.size)}
-		f.move(aMem, u)
-		f.move(bMem, v)
-		f.add(v, u, w)
-		f.sub(v, u, u)
-		f.move(w, aMem)
-		f.move(u, bMem)
+		f.move(aMem, first)
+		f.move(bMem, second)
+		f.add(second, first, sum)
+		f.sub(second, first, first)
+		f.move(sum, aMem)
+		f.move(first, bMem)
 	})
 }

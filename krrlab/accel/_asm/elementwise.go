@@ -44,7 +44,8 @@ func loopThen(n Register, step int, body, end func(i GPVirtual)) {
 // lanes is the instruction set whose registers the following functions use.
 var lanes = avx2
 
-// bits defines a constant that fills all lanes of the longest registers with v, and returns its address.
+// bits defines a constant that fills all lanes of the longest registers with v, and returns the address of the
+// constant.
 func bits(name string, v uint64) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)
 	for lane := range 8 {
@@ -53,6 +54,7 @@ func bits(name string, v uint64) Mem {
 	return m
 }
 
+// constants holds the addresses of the constants that number has defined.
 var constants = map[float64]Mem{}
 
 // number returns the address of a float64 constant in all lanes. Equal constants share an address.
@@ -72,7 +74,7 @@ func load(v float64) VecVirtual {
 	return r
 }
 
-// line returns registers with a·u_i + b for every u_i.
+// line generates and returns registers with a·u_i + b for every u_i.
 func line(a, b float64, u [2]VecVirtual) (q [2]VecVirtual) {
 	for i := range q {
 		q[i] = load(a)
@@ -149,10 +151,12 @@ func exp() {
 	ranged("exp32AVX2", "e^x", func() func(y [2]VecVirtual) { return expReduction().expLanes })
 }
 
-// ranged generates the routine of a function f(x) that lanes computes within a range.
-func ranged(name, f string, lanes func() func(y [2]VecVirtual)) {
+// ranged generates the routine of an elementwise function, which lanes computes within a range; formula describes the
+// function.
+func ranged(name, formula string, lanes func() func(y [2]VecVirtual)) {
 	param := begin(name, "func(n int, dst, x *float32, lo, hi float32) int",
-		name+" sets dst to "+f+" for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], "+
+		name+" sets dst to "+formula+" for n numbers, n a multiple of 8, up to the first 8 that are not all in "+
+			"[lo, hi], "+
 			"and returns the number of computed values.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	lo, hi := YMM(), YMM()
@@ -160,49 +164,49 @@ func ranged(name, f string, lanes func() func(y [2]VecVirtual)) {
 	VBROADCASTSS(address(Param("hi")), hi)
 	compute := lanes()
 	loopThen(n, 8, func(i GPVirtual) {
-		v, m := YMM(), YMM()
+		v, isInside := YMM(), YMM()
 		VMOVUPS(Mem{Base: x, Index: i, Scale: 4}, v)
-		outside(v, lo, hi, m, "done")
+		outside(v, lo, hi, isInside, "done")
 		halves(v, compute)
 		VMOVUPS(v, Mem{Base: dst, Index: i, Scale: 4})
 	}, func(i GPVirtual) { Store(i, ReturnIndex(0)) })
 }
 
-// outside jumps to the label unless lo ≤ v ≤ hi in all lanes.
-func outside(v, lo, hi, m VecVirtual, label string) {
-	m2 := YMM()
+// outside generates the jump to the label unless lo ≤ v ≤ hi in all lanes. It overwrites the register isInside.
+func outside(v, lo, hi, isInside VecVirtual, label string) {
+	isBelow := YMM()
 	mask := GP32()
-	VCMPPS(Imm(13), lo, v, m) // v ≥ lo
-	VCMPPS(Imm(2), hi, v, m2) // v ≤ hi
-	VANDPS(m, m2, m)
-	VMOVMSKPS(m, mask)
+	VCMPPS(Imm(13), lo, v, isInside) // v ≥ lo
+	VCMPPS(Imm(2), hi, v, isBelow)   // v ≤ hi
+	VANDPS(isInside, isBelow, isInside)
+	VMOVMSKPS(isInside, mask)
 	CMPL(mask, Imm(255))
 	JNE(LabelRef(label))
 }
 
-// halves applies f to the two halves of v as float64.
-func halves(v VecVirtual, f func(y [2]VecVirtual)) {
-	a, b, h := YMM(), YMM(), XMM()
-	VEXTRACTF128(Imm(1), v, h)
+// halves applies compute to the two halves of v as float64, and rounds the results to float32.
+func halves(v VecVirtual, compute func(y [2]VecVirtual)) {
+	a, b, high := YMM(), YMM(), XMM()
+	VEXTRACTF128(Imm(1), v, high)
 	VCVTPS2PD(v.AsX(), a)
-	VCVTPS2PD(h, b)
-	f([2]VecVirtual{a, b})
+	VCVTPS2PD(high, b)
+	compute([2]VecVirtual{a, b})
 	join(a, b, v)
 }
 
 // join rounds two registers of float64 to one of float32.
 func join(a, b, v VecVirtual) {
 	if lanes.bytes == 64 {
-		x, h := YMM(), YMM()
+		x, high := YMM(), YMM()
 		VCVTPD2PS(a, x)
-		VCVTPD2PS(b, h)
-		VINSERTF64X4(Imm(1), h, x.AsZ(), v)
+		VCVTPD2PS(b, high)
+		VINSERTF64X4(Imm(1), high, x.AsZ(), v)
 		return
 	}
-	x, h := XMM(), XMM()
+	x, high := XMM(), XMM()
 	VCVTPD2PSY(a, x)
-	VCVTPD2PSY(b, h)
-	VINSERTF128(Imm(1), h, x.AsY(), v)
+	VCVTPD2PSY(b, high)
+	VINSERTF128(Imm(1), high, x.AsY(), v)
 }
 
 // address returns the address of a parameter or a result.
@@ -242,7 +246,7 @@ const (
 // exp64 generates the routine of Exp64.
 func exp64() {
 	param := begin("exp64AVX2", "func(n int, dst, x *float64, scale, flush float64)",
-		"exp64AVX2 sets dst to e^a, a = scale·x, 0 where a < flush, for n numbers, n a multiple of 8.")
+		"exp64AVX2 sets dst to e^a with a = scale·x, or to 0 where a < flush, for n numbers, n a multiple of 8.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	scale, flush := YMM(), YMM()
 	VBROADCASTSD(address(Param("scale")), scale)
@@ -251,28 +255,28 @@ func exp64() {
 	d.period = ln2High
 	loop(n, 8, func(i GPVirtual) {
 		var r, keep, p [2]VecVirtual
-		for h := range r {
-			r[h], keep[h] = YMM(), YMM()
-			VMULPD(Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, scale, r[h])
-			VCMPPD(Imm(5), flush, r[h], keep[h]) // true unless a < flush, so that NaN stays
+		for half := range r {
+			r[half], keep[half] = YMM(), YMM()
+			VMULPD(Mem{Base: x, Index: i, Scale: 8, Disp: 32 * half}, scale, r[half])
+			VCMPPD(Imm(5), flush, r[half], keep[half]) // true unless a < flush, so that NaN stays
 		}
 		t := d.reduce(r)
-		for h := range r {
-			p[h] = YMM()
-			VSUBPD(d.magic, t[h], p[h])
-			VFNMADD231PD(number(ln2Low), p[h], r[h])
+		for half := range r {
+			p[half] = YMM()
+			VSUBPD(d.magic, t[half], p[half])
+			VFNMADD231PD(number(ln2Low), p[half], r[half])
 		}
 		p = line(1./6227020800, 1./479001600, r)
-		for _, f := range []float64{39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1} {
-			for h := range p {
-				VFMADD213PD(number(1/f), r[h], p[h])
+		for _, factorial := range []float64{39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1} {
+			for half := range p {
+				VFMADD213PD(number(1/factorial), r[half], p[half])
 			}
 		}
-		for h := range p {
-			VPSLLQ(Imm(52), t[h], t[h])
-			VMULPD(t[h], p[h], p[h]) // times 2ⁿ
-			VANDPD(keep[h], p[h], p[h])
-			VMOVUPD(p[h], Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
+		for half := range p {
+			VPSLLQ(Imm(52), t[half], t[half])
+			VMULPD(t[half], p[half], p[half]) // times 2ⁿ
+			VANDPD(keep[half], p[half], p[half])
+			VMOVUPD(p[half], Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * half})
 		}
 	})
 }
@@ -284,8 +288,8 @@ func gaussian(s set, f format) {
 	name := "gaussian" + map[string]string{"float32": "32", "float64": "64", "int32": "Int"}[f.tile] + s.name
 	param := begin(name, fmt.Sprintf("func(n int, dst *float32, inner *%s, zz *float64, xx, scale, flush float64)",
 		f.tile),
-		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple "+
-			"of 16.")
+		name+" sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a "+
+			"multiple of 16.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
 	xx := s.reg()
 	VBROADCASTSD(address(Param("xx")), xx)
@@ -297,18 +301,18 @@ func gaussian(s set, f format) {
 		s.zero(zero)
 		var half [2]VecVirtual
 		var clear [2]func()
-		for h := range half {
-			d := distanceRow{f, inner, zz, xx, zero}.squared(i, h)
+		for index := range half {
+			d := distanceRow{f, inner, zz, xx, zero}.squared(i, index)
 			VMULPD(scale, d, d)
-			if half[h] = d; s.bytes == 64 {
+			if half[index] = d; s.bytes == 64 {
 				keep := K()
 				VCMPPD(Imm(5), flush, d, keep) // true unless d < flush, so that NaN stays
-				clear[h] = func() { VMOVAPD_Z(d, keep, d) }
+				clear[index] = func() { VMOVAPD_Z(d, keep, d) }
 				continue
 			}
 			keep := YMM()
 			VCMPPD(Imm(5), flush, d, keep)
-			clear[h] = func() { VANDPD(keep, d, d) }
+			clear[index] = func() { VANDPD(keep, d, d) }
 		}
 		e.expLanes(half)
 		for _, f := range clear {
@@ -357,7 +361,7 @@ func distances(f format) {
 // round generates the routine that rounds to float32 and replaces subnormal numbers by 0.
 func round() {
 	param := begin("roundAVX2", "func(n int, dst *float32, x *float64)",
-		"roundAVX2 sets dst to x, 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.")
+		"roundAVX2 sets dst to x rounded to float32, or to 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	magnitude, smallest := YMM(), load(0x1p-126)
 	VMOVUPD(bits("magnitude", 1<<63-1), magnitude)

@@ -16,31 +16,32 @@ type gathering struct {
 // gatherSteps are the parts of the loop over the entries of a row.
 type gatherSteps struct {
 	sums  []VecVirtual // registers that are set to 0 before the row
-	eight func()       // adds eight products
-	sum   func()       // adds up the lanes in the register to which one adds
-	one   func()       // adds one product
+	eight func()       // adds eight products to the lanes
+	sum   func()       // adds up the lanes, in the register to which the function one adds
+	one   func()       // adds one product to the sum
 	store func()       // stores the sum
 }
 
-// rows generates the loop over the rows. start has the index of the first entry of each row and the end of the last.
+// rows generates the loop over the rows. start is the register with the address of the indices of the first entries of
+// the rows, which end with the end of the last row.
 func (g gathering) rows(start, rows GPVirtual, steps gatherSteps) {
-	end, full := GP64(), GP64()
+	end, groupEnd := GP64(), GP64()
 	MOVQ(Mem{Base: start}, g.entry)
 	Label("row")
 	TESTQ(rows, rows)
 	JZ(LabelRef("done"))
 	ADDQ(Imm(8), start)
 	MOVQ(Mem{Base: start}, end)
-	for _, v := range steps.sums {
-		avx2.zero(v)
+	for _, sum := range steps.sums {
+		avx2.zero(sum)
 	}
 	align()
 	Label("eight")
-	LEAQ(Mem{Base: g.entry, Disp: 8}, full)
-	CMPQ(full, end)
+	LEAQ(Mem{Base: g.entry, Disp: 8}, groupEnd)
+	CMPQ(groupEnd, end)
 	JGT(LabelRef("sum"))
 	steps.eight()
-	MOVQ(full, g.entry)
+	MOVQ(groupEnd, g.entry)
 	JMP(LabelRef("eight"))
 	Label("sum")
 	steps.sum()
@@ -67,7 +68,7 @@ func (g gathering) index(n int) GPVirtual {
 }
 
 // gather generates the product with one vector. It loads the numbers of x one by one. The gather instructions are
-// slower, by much on processors whose microcode works around a security fault of these instructions.
+// slower, and much slower on processors whose microcode works around a security fault of these instructions.
 func gather() {
 	param := begin("gatherAVX2", "func(rows int, start *int64, col *int32, value *float32, x, y *float64)",
 		"gatherAVX2 is GatherDot for one vector.")
@@ -76,14 +77,14 @@ func gather() {
 	number := func(n int) Mem { return Mem{Base: g.x, Index: g.index(n), Scale: 8} }
 	sums := []VecVirtual{low, high}
 	g.rows(param("start"), param("rows"), gatherSteps{sums, func() {
-		for h, sum := range sums {
+		for half, sum := range sums {
 			v, a, b := YMM(), XMM(), XMM()
-			for l, pair := range []VecVirtual{a, b} {
-				VMOVSD(number(4*h+2*l), pair)
-				VMOVHPD(number(4*h+2*l+1), pair, pair)
+			for position, pair := range []VecVirtual{a, b} {
+				VMOVSD(number(4*half+2*position), pair)
+				VMOVHPD(number(4*half+2*position+1), pair, pair)
 			}
 			VINSERTF128(Imm(1), b, a.AsY(), a.AsY())
-			VCVTPS2PD(element(g.value, g.entry, 16*h), v)
+			VCVTPS2PD(element(g.value, g.entry, 16*half), v)
 			VMULPD(a.AsY(), v, v)
 			VADDPD(v, sum, sum)
 		}
@@ -106,14 +107,15 @@ func gather() {
 func gathers() {
 	param := begin("gathersAVX2", "func(rows int, start *int64, col *int32, value *float32, x, y *float64, "+
 		"stride int, mask *uint64)",
-		"gathersAVX2 is GatherDot for the vectors of up to four that mask has, in rows of x and y of that stride.")
+		"gathersAVX2 is GatherDot for the vectors that mask selects, at most four, in rows of x and y with the given "+
+			"stride.")
 	g := gathering{param("col"), param("value"), param("x"), GP64()}
 	y, stride, mask := param("y"), param("stride"), YMM()
 	VMOVDQU(Mem{Base: param("mask")}, mask)
 	SHLQ(Imm(3), stride)
 	sums := make([]VecVirtual, 8)
-	for l := range sums {
-		sums[l] = YMM()
+	for lane := range sums {
+		sums[lane] = YMM()
 	}
 	add := func(n int, sum VecVirtual) {
 		j, v, w := g.index(n), YMM(), YMM()
@@ -129,9 +131,9 @@ func gathers() {
 			add(n, sum)
 		}
 	}, func() {
-		for k := 4; k > 0; k /= 2 {
-			for l := range k {
-				VADDPD(sums[l+k], sums[l], sums[l])
+		for lanes := 4; lanes > 0; lanes /= 2 {
+			for lane := range lanes {
+				VADDPD(sums[lane+lanes], sums[lane], sums[lane])
 			}
 		}
 	}, func() { add(0, sums[0]) }, func() {

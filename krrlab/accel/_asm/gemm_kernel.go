@@ -29,7 +29,8 @@ var kernels = []kernel{
 		VPMADDWD(y, x, t)
 		VPADDD(t, sum, sum)
 	}},
-	{packedInts, avx512, 14, func(y, x, sum VecVirtual) { VPDPBUSD(x, y, sum) }}, // y's bytes unsigned, x's signed
+	// The bytes of y are unsigned, those of x signed.
+	{packedInts, avx512, 14, func(y, x, sum VecVirtual) { VPDPBUSD(x, y, sum) }},
 }
 
 // packedInts describes the elements of an integer kernel.
@@ -57,27 +58,30 @@ func (k kernel) build() {
 		return
 	}
 	param := begin(k.name(), "func(k int, a, b *uint32, start, c *int32, ldc int)", doc+"byteKernel.")
-	n, a, b, start, out, ldc := param("k"), param("a"), param("b"), param("start"), param("c"), param("ldc")
+	depth, a, b, start, out, ldc := param("k"), param("a"), param("b"), param("start"), param("c"), param("ldc")
 	SHLQ(Imm(2), ldc)
 	sums := make([][vectors]VecVirtual, k.rows)
-	k.forEachSum(sums, nil, nil, func(_, v int, sum *VecVirtual) {
+	k.forEachSum(sums, nil, nil, func(_, vector int, sum *VecVirtual) {
 		*sum = k.set.reg()
-		k.move(Mem{Base: start, Disp: v * k.set.bytes}, *sum)
+		k.move(Mem{Base: start, Disp: vector * k.set.bytes}, *sum)
 	})
-	k.accumulate(n, a, b, sums, 1, k.dot)
-	k.forEachSum(sums, ldc, out, func(_, v int, sum *VecVirtual) { k.move(*sum, Mem{Base: out, Disp: v * k.set.bytes}) })
+	k.accumulate(depth, a, b, sums, 1, k.dot)
+	k.forEachSum(sums, ldc, out, func(_, vector int, sum *VecVirtual) {
+		k.move(*sum, Mem{Base: out,
+			Disp: vector * k.set.bytes})
+	})
 	VZEROUPPER()
 	RET()
 }
 
-// forEachSum calls f for every register of sums, row by row. If out is not nil, the generated code adds ld to it after
-// each row except the last.
-func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, f func(i, v int, sum *VecVirtual)) {
-	for i := range sums {
-		for v := range sums[i] {
-			f(i, v, &sums[i][v])
+// forEachSum calls visit for every register of sums, row by row. If out is not nil, the generated code adds ld to it
+// after each row except the last.
+func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, visit func(row, vector int, sum *VecVirtual)) {
+	for row := range sums {
+		for vector := range sums[row] {
+			visit(row, vector, &sums[row][vector])
 		}
-		if out != nil && i < k.rows-1 {
+		if out != nil && row < k.rows-1 {
 			ADDQ(ld, out)
 		}
 	}
@@ -85,19 +89,19 @@ func (k kernel) forEachSum(sums [][vectors]VecVirtual, ld, out Register, f func(
 
 // buildFloat generates a kernel of float32 or float64.
 func (k kernel) buildFloat(param func(name string) GPVirtual) {
-	n, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
+	depth, a, b, out, ldc := param("k"), param("a"), param("b"), param("c"), param("ldc")
 	Comment("The stride in bytes.")
 	SHLQ(Imm(shift[k.size]), ldc)
 
 	Comment("Prefetch C.")
-	row := GP64()
-	MOVQ(out, row)
+	rowAddress := GP64()
+	MOVQ(out, rowAddress)
 	for i := range k.rows {
-		for v := 0; v < vectors*k.set.bytes; v += cacheLine {
-			PREFETCHT0(Mem{Base: row, Disp: v})
+		for offset := 0; offset < vectors*k.set.bytes; offset += cacheLine {
+			PREFETCHT0(Mem{Base: rowAddress, Disp: offset})
 		}
 		if i < k.rows-1 {
-			ADDQ(ldc, row)
+			ADDQ(ldc, rowAddress)
 		}
 	}
 	sums := make([][vectors]VecVirtual, k.rows)
@@ -105,7 +109,7 @@ func (k kernel) buildFloat(param func(name string) GPVirtual) {
 		*sum = k.set.reg()
 		k.set.zero(*sum)
 	})
-	alpha := k.accumulate(n, a, b, sums, 2, func(y, x, sum VecVirtual) { k.fma(y, x, sum) })
+	alpha := k.accumulate(depth, a, b, sums, 2, func(y, x, sum VecVirtual) { k.fma(y, x, sum) })
 
 	k.broadcast(address(Param("alpha")), alpha)
 	add := Load(Param("add"), GP32()).(GPVirtual)
@@ -113,8 +117,8 @@ func (k kernel) buildFloat(param func(name string) GPVirtual) {
 	JZ(LabelRef("store"))
 	write := func(comment string, scale func(target Mem, sum VecVirtual)) {
 		Comment(comment)
-		k.forEachSum(sums, ldc, out, func(_, v int, sum *VecVirtual) {
-			target := Mem{Base: out, Disp: v * k.set.bytes}
+		k.forEachSum(sums, ldc, out, func(_, vector int, sum *VecVirtual) {
+			target := Mem{Base: out, Disp: vector * k.set.bytes}
 			scale(target, *sum)
 			k.move(*sum, target)
 		})
@@ -126,28 +130,28 @@ func (k kernel) buildFloat(param func(name string) GPVirtual) {
 	write("C = alpha·sums.", func(_ Mem, sum VecVirtual) { k.mul(alpha, sum, sum) })
 }
 
-// accumulate generates sums += a·b over n steps, with the given number of registers for elements of A. It generates the
-// jump to the label write if no step remains, and ends with that label. It returns a register that the code after it
-// may use.
-func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elements int,
+// accumulate generates sums += a·b over depth steps, with the given number of registers for elements of A. The
+// generated code ends with the label write, to which it jumps if no step remains. accumulate returns a register that
+// the code after the label may use.
+func (k kernel) accumulate(depth, a, b GPVirtual, sums [][vectors]VecVirtual, elements int,
 	dot func(y, x, sum VecVirtual)) VecVirtual {
 	var y [vectors]VecVirtual
-	for v := range y {
-		y[v] = k.set.reg()
+	for vector := range y {
+		y[vector] = k.set.reg()
 	}
 	x := make([]VecVirtual, elements)
-	for i := range x {
-		x[i] = k.set.reg()
+	for row := range x {
+		x[row] = k.set.reg()
 	}
 	step := func(p int) {
-		for v := range y {
-			k.move(Mem{Base: b, Disp: (p*vectors + v) * k.set.bytes}, y[v])
+		for vector := range y {
+			k.move(Mem{Base: b, Disp: (p*vectors + vector) * k.set.bytes}, y[vector])
 		}
-		k.forEachSum(sums, nil, nil, func(i, v int, sum *VecVirtual) {
-			if v == 0 {
-				k.broadcast(Mem{Base: a, Disp: (p*k.rows + i) * k.size}, x[i%len(x)])
+		k.forEachSum(sums, nil, nil, func(row, vector int, sum *VecVirtual) {
+			if vector == 0 {
+				k.broadcast(Mem{Base: a, Disp: (p*k.rows + row) * k.size}, x[row%len(x)])
 			}
-			dot(y[v], x[i%len(x)], *sum)
+			dot(y[vector], x[row%len(x)], *sum)
 		})
 	}
 	advance := func(p int) {
@@ -156,7 +160,7 @@ func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elemen
 	}
 	Comment(fmt.Sprintf("%d steps in an iteration: sums += a·b.", steps))
 	iterations := GP64()
-	MOVQ(n, iterations)
+	MOVQ(depth, iterations)
 	SHRQ(Imm(logSteps), iterations)
 	JZ(LabelRef("remainder"))
 	Label("iteration")
@@ -168,12 +172,12 @@ func (k kernel) accumulate(n, a, b GPVirtual, sums [][vectors]VecVirtual, elemen
 	JNZ(LabelRef("iteration"))
 
 	Label("remainder")
-	ANDQ(U8(steps-1), n)
+	ANDQ(U8(steps-1), depth)
 	JZ(LabelRef("write"))
 	Label("step")
 	step(0)
 	advance(1)
-	DECQ(n)
+	DECQ(depth)
 	JNZ(LabelRef("step"))
 	Label("write")
 	return y[0]

@@ -12,7 +12,8 @@ import (
 type transposer struct {
 	format
 	rows int
-	// square transposes rows×4 elements. source(i) is the address of row i, target(p) that of column p.
+	// square generates the transposition of rows×4 elements. source(i) is the address of row i, and target(p) that of
+	// column p.
 	square func(source, target func(i int) Mem)
 }
 
@@ -23,6 +24,7 @@ var transposers = []transposer{
 	{float64s, 2, square2x4d},
 }
 
+// build generates the routine.
 func (t transposer) build() {
 	name := fmt.Sprintf("%spack%d", t.letter, t.rows)
 	param := begin(name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s, w int)", t.number, t.number),
@@ -36,7 +38,7 @@ func (t transposer) build() {
 	ld3, w3 := GP64(), GP64()
 	LEAQ(Mem{Base: ld, Index: ld, Scale: 2}, ld3)
 	LEAQ(Mem{Base: w, Index: w, Scale: 2}, w3)
-	stride := func(base, one, three Register) func(i int) Mem {
+	rowsFrom := func(base, one, three Register) func(i int) Mem {
 		return func(i int) Mem {
 			switch i {
 			case 0:
@@ -47,13 +49,13 @@ func (t transposer) build() {
 			return Mem{Base: base, Index: one, Scale: uint8(i)}
 		}
 	}
-	source := stride(src, ld, ld3)
+	source := rowsFrom(src, ld, ld3)
 
 	Comment("4 columns in a turn.")
 	SUBQ(U8(4), n)
 	JL(LabelRef("rest"))
 	Label("turn")
-	t.square(source, stride(dst, w, w3))
+	t.square(source, rowsFrom(dst, w, w3))
 	ADDQ(U8(4*t.size), src)
 	LEAQ(Mem{Base: dst, Index: w, Scale: 4}, dst)
 	SUBQ(U8(4), n)
@@ -78,9 +80,10 @@ func (t transposer) build() {
 	RET()
 }
 
-// square4x4 returns a routine that loads the rows a, b, c, d to registers x with move, interleaves a with b and c with
-// d to registers y with low and high, joins these to the columns x, and stores them with move.
-func square4x4(register func() VecVirtual, move, low, high op, join func(x, y [4]VecVirtual)) func(source, target func(i int) Mem) {
+// square4x4 returns a generator of code that loads the rows a, b, c, d to registers x with move, interleaves a with b
+// and c with d to registers y with low and high, joins these to the columns x, and stores them with move.
+func square4x4(register func() VecVirtual, move, low, high op, join func(x, y [4]VecVirtual)) func(source,
+	target func(i int) Mem) {
 	return func(source, target func(i int) Mem) {
 		var x, y [4]VecVirtual
 		for i := range x {
@@ -98,7 +101,8 @@ func square4x4(register func() VecVirtual, move, low, high op, join func(x, y [4
 	}
 }
 
-// joinPairs turns a0 b0 a1 b1, a2 b2 a3 b3, and the same of c and d, into a0 b0 c0 d0 ….
+// joinPairs generates code that turns the registers y, a0 b0 a1 b1 and a2 b2 a3 b3 and the same for c and d, into
+// a0 b0 c0 d0 … in the registers x.
 func joinPairs(x, y [4]VecVirtual) {
 	for i := range 2 {
 		VUNPCKLPD(y[i+2], y[i], x[2*i])
@@ -106,7 +110,8 @@ func joinPairs(x, y [4]VecVirtual) {
 	}
 }
 
-// joinHalves turns the halves a0 b0 | a2 b2, a1 b1 | a3 b3, and the same of c and d, into a0 b0 c0 d0 ….
+// joinHalves generates code that turns the registers y, with the halves a0 b0 | a2 b2 and a1 b1 | a3 b3 and the same
+// for c and d, into a0 b0 c0 d0 … in the registers x.
 func joinHalves(x, y [4]VecVirtual) {
 	for half, selector := range []U8{0x20, 0x31} {
 		VPERM2F128(selector, y[2], y[0], x[2*half])
@@ -114,7 +119,7 @@ func joinHalves(x, y [4]VecVirtual) {
 	}
 }
 
-// square2x4s interleaves two rows: a0 b0 a1 b1 and a2 b2 a3 b3.
+// square2x4s generates code that interleaves two rows of float32: a0 b0 a1 b1 and a2 b2 a3 b3.
 func square2x4s(source, target func(i int) Mem) {
 	a, b, y := XMM(), XMM(), XMM()
 	VMOVUPS(source(0), a)
@@ -127,7 +132,7 @@ func square2x4s(source, target func(i int) Mem) {
 	VMOVHPS(a, target(3))
 }
 
-// square2x4d interleaves two rows in the halves of registers: a0 b0 | a2 b2 and
+// square2x4d generates code that interleaves two rows of float64 in the halves of registers: a0 b0 | a2 b2 and
 // a1 b1 | a3 b3.
 func square2x4d(source, target func(i int) Mem) {
 	a, b, y := YMM(), YMM(), YMM()

@@ -7,11 +7,10 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// copier generates a routine that copies rows with a given number of bytes, the part of a row of B in a panel, with
-// instructions of AVX.
+// copier generates a routine that copies the parts of the rows of B that belong to a panel, with instructions of AVX.
 type copier struct {
 	format
-	bytes int // size of a row
+	bytes int // size of the part of a row
 }
 
 var copiers = []copier{
@@ -20,28 +19,28 @@ var copiers = []copier{
 }
 
 // build generates the routine.
-func (t copier) build() {
-	w := t.bytes / t.size
-	name := fmt.Sprintf("%scopy%d", t.letter, w)
-	param := begin(name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", t.number, t.number),
-		fmt.Sprintf("%s sets dst[p·%d+i] = src[p·ld+i] for i < %d and p < n, with AVX.", name, w, w))
+func (c copier) build() {
+	width := c.bytes / c.size
+	name := fmt.Sprintf("%scopy%d", c.letter, width)
+	param := begin(name, fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", c.number, c.number),
+		fmt.Sprintf("%s sets dst[p·%d+i] = src[p·ld+i] for i < %d and p < n, with AVX.", name, width, width))
 
 	n, src, ld, dst := param("n"), param("src"), param("ld"), param("dst")
-	SHLQ(Imm(shift[t.size]), ld)
+	SHLQ(Imm(shift[c.size]), ld)
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
 	Label("row")
 	Comment("The next panels continue in these rows.")
-	for offset := 0; offset < t.bytes; offset += 64 {
-		PREFETCHT0(Mem{Base: src, Disp: 2*t.bytes + offset})
+	for offset := 0; offset < c.bytes; offset += 64 {
+		PREFETCHT0(Mem{Base: src, Disp: 2*c.bytes + offset})
 	}
-	for offset := 0; offset < t.bytes; offset += 32 {
+	for offset := 0; offset < c.bytes; offset += 32 {
 		y := YMM()
 		VMOVUPS(Mem{Base: src, Disp: offset}, y)
 		VMOVUPS(y, Mem{Base: dst, Disp: offset})
 	}
 	ADDQ(ld, src)
-	ADDQ(U32(t.bytes), dst)
+	ADDQ(U32(c.bytes), dst)
 	DECQ(n)
 	JNZ(LabelRef("row"))
 	Label("done")

@@ -68,16 +68,16 @@ func (p packing) count(word Register) Register {
 	return n
 }
 
-// advance moves the address of values by count values.
+// advance moves the address of values forward by count values.
 func (p packing) advance(count Register) {
 	LEAQ(Mem{Base: p.values, Index: count.(GPVirtual).As64(), Scale: 4}, p.values)
 }
 
 // order returns a register with the row of table for the byte bits: eight lane numbers, see packOrder and unpackOrder.
 func (p packing) order(table, bits Register) VecVirtual {
-	v := YMM()
-	VPMOVSXBD(Mem{Base: table, Index: bits.(GPVirtual).As64(), Scale: 8}, v)
-	return v
+	laneNumbers := YMM()
+	VPMOVSXBD(Mem{Base: table, Index: bits.(GPVirtual).As64(), Scale: 8}, laneNumbers)
+	return laneNumbers
 }
 
 // element returns the address disp bytes after the 4-byte element i of base.
@@ -85,39 +85,40 @@ func element(base, i Register, disp int) Mem {
 	return Mem{Base: base, Index: i, Scale: 4, Disp: disp}
 }
 
-// begin starts the routine and returns its parameters.
-func (p packing) begin(name, signature, doc string) (packing, func(string) GPVirtual) {
+// beginRoutine starts the routine with the given Go declaration. It returns p with the registers of the parameters, and
+// a function that loads further parameters.
+func (p packing) beginRoutine(name, signature, doc string) (packing, func(string) GPVirtual) {
 	param := begin(name+p.name, signature, name+p.name+doc)
 	p.values, p.mask, p.row, p.i, p.lanes = param("values"), param("mask"), param("row"), GP64(),
 		K()
 	return p, param
 }
 
-// pack generates the routine that packs a row, for AVX2. A routine for AVX-512 takes as long, so there is none.
+// pack generates the routine that packs a row, for AVX2. A routine for AVX-512 would take as long, so there is none.
 func (p packing) pack() {
-	p, param := p.begin("sPack",
-		"func(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) "+
-			"(done, kept int, sum float32)",
-		" packs the first done of n entries, and returns how many it kept and the sum of the others.")
+	p, param := p.beginRoutine("sPack",
+		"func(n int, values *float32, mask *uint16, row *float32, cutoff float32, dropped *float32, table *uint64) "+
+			"(processed, valueCount int, droppedSum float32)",
+		" packs the first entries of a row of n. It is a rowPacker.")
 	n, dropped, table := param("n"), param("dropped"), param("table")
 	cutoff, magnitude, sum := p.reg(), p.reg(), p.reg()
-	VBROADCASTSS(address(Param("least")), cutoff)
+	VBROADCASTSS(address(Param("cutoff")), cutoff)
 	VBROADCASTSD(p.magnitude, magnitude)
 	p.zero(sum)
 	start := GP64()
 	MOVQ(p.values, start)
 	iteration := func() {
-		for h := range 2 {
+		for half := range 2 {
 			v, size, keep, bits := YMM(), YMM(), YMM(), GP32()
-			VMOVUPS(element(p.row, p.i, 32*h), v)
+			VMOVUPS(element(p.row, p.i, 32*half), v)
 			VANDPS(v, magnitude, size)
-			VCMPPS(Imm(5), cutoff, size, keep) // not size < least
+			VCMPPS(Imm(5), cutoff, size, keep) // not size < cutoff
 			VMOVMSKPS(keep, bits)
-			MOVB(bits.As8(), Mem{Base: p.mask, Disp: h})
+			MOVB(bits.As8(), Mem{Base: p.mask, Disp: half})
 			VANDNPS(size, keep, size)
 			VADDPS(size, sum, sum)
-			VADDPS(element(dropped, p.i, 32*h), size, size)
-			VMOVUPS(size, element(dropped, p.i, 32*h))
+			VADDPS(element(dropped, p.i, 32*half), size, size)
+			VMOVUPS(size, element(dropped, p.i, 32*half))
 			VPERMPS(v, p.order(table, bits), v)
 			VMOVUPS(v, Mem{Base: p.values})
 			p.advance(p.count(bits))
@@ -132,9 +133,10 @@ func (p packing) pack() {
 
 // unpack generates the routine that unpacks a row.
 func (p packing) unpack() {
-	p, param := p.begin("sUnpack",
-		"func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done, read int)",
-		" unpacks the first done of n entries from length values, and returns how many it read.")
+	p, param := p.beginRoutine("sUnpack",
+		"func(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) "+
+			"(processed, valueCount int)",
+		" unpacks the first entries of a row of n. It is a rowUnpacker.")
 	n, end, table, start, zeros := param("n"), param("length"), param("table"), GP64(), p.reg()
 	MOVQ(p.values, start)
 	LEAQ(Mem{Base: p.values, Index: end, Scale: 4, Disp: -64}, end) // last address with 16 values
@@ -142,13 +144,13 @@ func (p packing) unpack() {
 	iteration := func() {
 		CMPQ(p.values, end)
 		JGT(LabelRef("done"))
-		for h := range 2 {
+		for half := range 2 {
 			v, bits := YMM(), GP32()
-			MOVBLZX(Mem{Base: p.mask, Disp: h}, bits)
+			MOVBLZX(Mem{Base: p.mask, Disp: half}, bits)
 			order := p.order(table, bits)
 			VPERMPS(Mem{Base: p.values}, order, v)
 			VBLENDVPS(order, zeros, v, v) // lanes without a value have negative numbers
-			VMOVUPS(v, element(p.row, p.i, 32*h))
+			VMOVUPS(v, element(p.row, p.i, 32*half))
 			p.advance(p.count(bits))
 		}
 	}
@@ -171,13 +173,14 @@ func (p packing) unpack() {
 	p.loop(n, start, iteration, func() {})
 }
 
-// selectMagnitudes generates the routine that finds the numbers whose magnitude is at least their threshold.
+// selectMagnitudes generates the routine that finds the numbers whose magnitude is at least their threshold. magnitudes
+// is a constant with all bits except the signs.
 func selectMagnitudes(magnitudes Mem) {
 	p := packing{set: avx2}
 	param := begin("selectMagnitudes32AVX2",
 		"func(n int, indices *int32, row, thresholds *float32, positions *int32, rowThreshold float32, "+
 			"rowPosition int32, table *uint64) int",
-		"selectMagnitudes32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.")
+		"selectMagnitudes32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8. Its table is packOrder.")
 	n, row, thresholds, positions, table, start := param("n"), param("row"), param("thresholds"), param("positions"),
 		param("table"), GP64()
 	p.values = param("indices")

@@ -19,15 +19,16 @@ const (
 	sumOfAbsolutes pairSum = "Absolutes" // |x_c−z_cj|
 )
 
-// pairs generates the routine for the sums over c of one kind. It adds the terms in the order of c and rounds after
-// each step, as the Go code does. magnitudes is the constant with all bits except the sign.
+// pairs generates the routine for the sums of one kind over the coordinates c. It adds the terms in the order of c and
+// rounds after each step, as the Go code does. magnitudes is the constant with all bits except the sign.
 func pairs(s set, f format, kind pairSum, magnitudes Mem) {
 	name := f.letter + string(kind) + s.name
 	param := begin(name, fmt.Sprintf("func(n int, dst, x, z *%s)", f.number),
-		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, stored by coordinates.", name,
+		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, which are stored by coordinates.",
+			name,
 			pairLanes))
 	n, dst, x, z := param("n"), param("dst"), param("x"), param("z")
-	v, sign := s.reg(), s.reg()
+	coordinate, sign := s.reg(), s.reg()
 	if kind == sumOfAbsolutes {
 		VBROADCASTSD(magnitudes, sign)
 	}
@@ -39,19 +40,19 @@ func pairs(s set, f format, kind pairSum, magnitudes Mem) {
 	Label("loop")
 	TESTQ(n, n)
 	JE(LabelRef("done"))
-	f.broadcast(Mem{Base: x}, v)
+	f.broadcast(Mem{Base: x}, coordinate)
 	for k := range sums {
-		e := s.reg()
-		f.sub(Mem{Base: z, Disp: k * s.bytes}, v, e)
+		difference := s.reg()
+		f.sub(Mem{Base: z, Disp: k * s.bytes}, coordinate, difference)
 		switch {
 		case kind == sumOfSquares:
-			f.mul(e, e, e)
+			f.mul(difference, difference, difference)
 		case s.bytes == 64:
-			VPANDQ(sign, e, e)
+			VPANDQ(sign, difference, difference)
 		default:
-			VPAND(sign, e, e)
+			VPAND(sign, difference, difference)
 		}
-		f.add(e, sums[k], sums[k])
+		f.add(difference, sums[k], sums[k])
 	}
 	ADDQ(Imm(uint64(f.size)), x)
 	ADDQ(U32(pairLanes*f.size), z)

@@ -21,10 +21,10 @@ type tilePass struct {
 	set
 	way
 	rows, k int
-	stream  bool // prefetch as many rows as are read; otherwise one row for each group
+	stream  bool // prefetch as many rows as are read, instead of one row for each group
 }
 
-// way selects the products with the tile that a pass forms.
+// way selects the products with the tile that a pass forms, and names them in the names of routines.
 type way struct {
 	label      string
 	sums, adds bool // u += T·x, y += Tᵀ·z
@@ -52,12 +52,12 @@ func (p tilePass) name() string {
 // It uses rows·k registers for sums, rows·k for broadcast z, rows for T, and one for x and y.
 func (p tilePass) build() {
 	param := begin(p.name(), fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, "+
-		"z, u *%[2]s, rowStride int, ahead *%[1]s, step int)", p.tile, p.number),
+		"z, u *%[2]s, rowStride int, prefetch *%[1]s, step int)", p.tile, p.number),
 		fmt.Sprintf("%s is a pass of %s over groups of %d rows for %d right-hand sides; see pass.",
 			p.name(), p.set.name, p.rows, p.k))
 
 	groups, tile, ld, stride := param("groups"), param("tile"), param("ld"), param("stride")
-	z, u, rowStride, prefetch, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
+	z, u, rowStride, prefetch, pace := param("z"), param("u"), param("rowStride"), param("prefetch"), param("step")
 	if !p.formsBoth() { // a group has advanced prefetch by cols entries; step counts from the start of the group
 		bytes := Load(Param("cols"), GP64())
 		SHLQ(Imm(shift[p.stored]), bytes)
@@ -121,9 +121,9 @@ func (p tilePass) build() {
 	lanes := p.bytes / p.size
 	align()
 	Label("columns")
-	p.fetch(prefetch, prefetch2, ld)
+	p.prefetches(prefetch, prefetch2, ld)
 	for n := range unroll {
-		p.columns(n, tileAt, xp, yp, sums, zs)
+		p.multiplyColumns(n, tileAt, xp, yp, sums, zs)
 	}
 	step := unroll * lanes * p.stored
 	ADDQ(U32(step), tp)
@@ -176,10 +176,10 @@ func (p tilePass) build() {
 	RET()
 }
 
-// columns generates the code for the n-th register of columns in an iteration of the loop. If there are fewer rows of T
-// than right-hand sides, the rows stay in registers and the right-hand sides are loaded one after the other, and vice
-// versa.
-func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
+// multiplyColumns generates the code for the n-th register of columns in an iteration of the loop. If there are fewer
+// rows of T than right-hand sides, the rows stay in registers and the right-hand sides are loaded one after the other,
+// and vice versa.
+func (p tilePass) multiplyColumns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
 	zs [][]VecVirtual) {
 	disp := n * p.bytes
 	load := func(r int) VecVirtual {
@@ -238,8 +238,8 @@ func (p tilePass) columns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
 	}
 }
 
-// columns addresses k columns of a block with a stride: the first three relative to base, the others relative to high,
-// which is three columns after base.
+// columns holds the address of k columns of a block with a stride: the first three are relative to base, and the others
+// to high, which is three columns after base.
 type columns struct {
 	base, high, stride GPVirtual
 	k                  int
@@ -251,30 +251,30 @@ func newColumns(stride GPVirtual, k int) columns {
 }
 
 // start sets the address of the first column.
-func (b *columns) start(base GPVirtual) {
-	b.base = base
-	if b.k > 3 {
-		LEAQ(Mem{Base: base, Index: b.stride, Scale: 2}, b.high)
-		ADDQ(b.stride, b.high)
+func (c *columns) start(base GPVirtual) {
+	c.base = base
+	if c.k > 3 {
+		LEAQ(Mem{Base: base, Index: c.stride, Scale: 2}, c.high)
+		ADDQ(c.stride, c.high)
 	}
 }
 
 // add advances the addresses by the given number of bytes.
-func (b *columns) add(bytes int) {
-	ADDQ(U32(bytes), b.base)
-	if b.k > 3 {
-		ADDQ(U32(bytes), b.high)
+func (c *columns) add(bytes int) {
+	ADDQ(U32(bytes), c.base)
+	if c.k > 3 {
+		ADDQ(U32(bytes), c.high)
 	}
 }
 
 // operand returns the address disp bytes after the current one in column k.
-func (b *columns) operand(k, disp int) Mem {
-	m := Mem{Base: b.base, Disp: disp}
+func (c *columns) operand(k, disp int) Mem {
+	m := Mem{Base: c.base, Disp: disp}
 	if k >= 3 {
-		m.Base, k = b.high, k-3
+		m.Base, k = c.high, k-3
 	}
 	if k > 0 {
-		m.Index, m.Scale = b.stride, uint8(k)
+		m.Index, m.Scale = c.stride, uint8(k)
 	}
 	return m
 }
@@ -285,22 +285,22 @@ func align() {
 	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}})
 }
 
-// fetch generates the prefetches of an iteration. A pass that forms both products prefetches one row of the iteration's
-// columns, or as many bytes as it reads. Other passes prefetch the next columns of one row, or of as many rows as they
-// read.
-func (p tilePass) fetch(prefetch, prefetch2, ld GPVirtual) {
-	row := unroll * p.bytes / p.size * p.stored
+// prefetches generates the prefetches of an iteration. A pass that forms both products prefetches one row of the
+// iteration's columns, or as many bytes as it reads. Other passes prefetch the next columns of one row, or of as many
+// rows as they read.
+func (p tilePass) prefetches(prefetch, prefetch2, ld GPVirtual) {
+	bytes := unroll * p.bytes / p.size * p.stored
 	switch {
 	case !p.formsBoth() && p.stream:
 		for r := range p.rows {
 			PREFETCHT1(rowAt(prefetch, prefetch2, ld, r))
 		}
 	case p.formsBoth() && p.stream:
-		row *= p.rows
+		bytes *= p.rows
 		fallthrough
 	default:
-		for l := range (row + 63) / 64 {
-			PREFETCHT1(Mem{Base: prefetch, Disp: 64 * l})
+		for line := range (bytes + 63) / 64 {
+			PREFETCHT1(Mem{Base: prefetch, Disp: 64 * line})
 		}
 	}
 }

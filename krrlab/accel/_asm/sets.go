@@ -17,7 +17,14 @@ type format struct {
 	stored int    // size of a tile's entry in bytes
 	size   int    // size of a vector's entry in bytes
 
-	load, move, broadcast, fma, add, store1, add1, sub, mul, fma213 op
+	load         op // load of entries of a tile, converted to numbers of the vectors
+	move         op // load or store of a register
+	broadcast    op // load of one number to all lanes
+	fma          op // fused multiply-add whose last operand is the sum
+	add          op
+	store1, add1 op // load or store, and addition, of the first lane only
+	sub, mul     op
+	fma213       op // fused multiply-add whose last operand is a factor
 }
 
 var (
@@ -29,9 +36,9 @@ var (
 		VMOVUPD, VMOVUPD, VBROADCASTSD, VFMADD231PD,
 		VADDPD, VMOVSD, VADDSD, VSUBPD,
 		VMULPD, VFMADD213PD}
-	// fixed multiplies a tile of 16-bit whole numbers by vectors of float32.
+	// fixed is the format of a tile of 16-bit whole numbers, which is multiplied by vectors of float32.
 	fixed = float32s.withTile("h", "uint16", 2, unpack)
-	// widened multiplies a tile of float32 by vectors of float64.
+	// widened is the format of a tile of float32, which is multiplied by vectors of float64.
 	widened = float64s.withTile("w", "float32", 4, VCVTPS2PD)
 )
 
@@ -51,10 +58,10 @@ func unpack(ops ...Op) {
 // set is an instruction set.
 type set struct {
 	name  string
-	bytes int // size of a register
-	reg   func() VecVirtual
-	zero  func(r Op)
-	// Rows of a group, for 1, 2, … right-hand sides, of the passes that form both products, T·x, or Tᵀ·z.
+	bytes int               // size of a register
+	reg   func() VecVirtual // allocates a register
+	zero  func(r Op)        // sets a register to 0
+	// These are the rows of a group, for 1, 2, … right-hand sides, of the passes that form both products, T·x, or Tᵀ·z.
 	bothRows, forwardRows, backwardRows []int
 }
 
@@ -67,16 +74,16 @@ var (
 
 var sets = []set{avx2, avx512}
 
-// shapes returns the numbers of rows and of right-hand sides of the passes of p's kind.
-func (p tilePass) shapes() (out [][2]int) {
+// shapes returns, for each pass of the kind of p, its numbers of rows and of right-hand sides.
+func (p tilePass) shapes() (shapes [][2]int) {
 	rows := p.set.backwardRows
 	if p.formsBoth() {
 		rows = p.set.bothRows
 	} else if p.sums {
 		rows = p.set.forwardRows
 	}
-	for k, r := range rows {
-		out = append(out, [2]int{r, k + 1}, [2]int{1, k + 1})
+	for index, rowCount := range rows {
+		shapes = append(shapes, [2]int{rowCount, index + 1}, [2]int{1, index + 1})
 	}
-	return out
+	return shapes
 }

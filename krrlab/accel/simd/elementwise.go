@@ -42,29 +42,29 @@ func Exp32(dst, x []float32) {
 // assemblyCount returns how many of n numbers the AVX2 routines process: the largest multiple of blockLength, a power
 // of two, or 0 if there are no such routines.
 func assemblyCount(n, blockLength int) int {
-	if !current().vectors {
+	if !current().hasElementwise {
 		return 0
 	}
 	return n &^ (blockLength - 1)
 }
 
 // applyInEights sets dst from x with assembly, which processes eight numbers within [lo, hi] at a time. The other
-// numbers, and without AVX2 all numbers, are processed by portableFunc.
+// numbers, and without AVX2 all numbers, are processed by portable.
 func applyInEights(dst, x []float32, lo, hi float32, assembly func(n int, dst, x *float32, lo, hi float32) int,
-	portableFunc func(dst, x []float32)) {
+	portable func(dst, x []float32)) {
 	dst = prefix(dst, len(x))
-	if !current().vectors {
-		portableFunc(dst, x)
+	if !current().hasElementwise {
+		portable(dst, x)
 		return
 	}
 	for len(x) > 0 {
-		k := 0
+		computed := 0
 		if n := len(x) &^ 7; n > 0 {
-			k = assembly(n, &dst[0], &x[0], lo, hi)
+			computed = assembly(n, &dst[0], &x[0], lo, hi)
 		}
-		e := min(k+8, len(x))
-		portableFunc(dst[k:e], x[k:e])
-		dst, x = dst[e:], x[e:]
+		end := min(computed+8, len(x))
+		portable(dst[computed:end], x[computed:end])
+		dst, x = dst[end:], x[end:]
 	}
 }
 
@@ -188,18 +188,18 @@ type gaussianRow[T number | int32] func(n int, dst *float32, inner *T, zz *float
 //
 //	dst_b = e^a if a ≥ flush, otherwise 0,  with a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b).
 //
-// c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at least −87. If the inner products and norms are
-// exact integers, the distance is exact, and a has one rounding error. dst and inner may have the same memory.
+// c = −1/(2σ²) is negative, xx is ‖x‖², zz holds the ‖z_b‖², and flush is at least −87. If the inner products and norms
+// are exact integers, the distance is exact, and a has one rounding error. dst and inner may have the same memory.
 // GaussianRow panics if dst or zz is shorter than inner.
 func GaussianRow[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	dst, zz = prefix(dst, len(inner)), prefix(zz, len(inner))
-	r, n := current(), assemblyCount(len(inner), 16)
+	assembly, n := current(), assemblyCount(len(inner), 16)
 	if n > 0 {
-		pick[gaussianRow[T]](r.gaussian32, r.gaussian64, r.gaussianInt)(
+		pick[gaussianRow[T]](assembly.gaussian32, assembly.gaussian64, assembly.gaussianInt)(
 			n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
-	for b, p := range inner[n:] {
-		a := c * clamp(math.FMA(-2, float64(p), xx+zz[n+b]))
+	for b, product := range inner[n:] {
+		a := c * clamp(math.FMA(-2, float64(product), xx+zz[n+b]))
 		if a < flush {
 			dst[n+b] = 0
 			continue
@@ -214,15 +214,15 @@ func SquaredDistances[T number](dst []float64, inner []T, zz []float64, xx float
 	dst, zz = prefix(dst, len(inner)), prefix(zz, len(inner))
 	n := assemblyCount(len(inner), 8)
 	if n > 0 {
-		switch p := any(&inner[0]).(type) {
+		switch product := any(&inner[0]).(type) {
 		case *float32:
-			distances32AVX2(n, &dst[0], p, &zz[0], xx)
+			distances32AVX2(n, &dst[0], product, &zz[0], xx)
 		case *float64:
-			distances64AVX2(n, &dst[0], p, &zz[0], xx)
+			distances64AVX2(n, &dst[0], product, &zz[0], xx)
 		}
 	}
-	for b, p := range inner[n:] {
-		dst[n+b] = clamp(math.FMA(-2, float64(p), xx+zz[n+b]))
+	for b, product := range inner[n:] {
+		dst[n+b] = clamp(math.FMA(-2, float64(product), xx+zz[n+b]))
 	}
 }
 
@@ -270,7 +270,7 @@ func ToUint16(dst []uint16, x []float32, scale float32) {
 	if n > 0 {
 		narrow16AVX2(n, &dst[0], &x[0], scale)
 	}
-	const magic = 3 << 22 // adding it rounds to whole numbers
+	const magic = 3 << 22 // the sum of a float32 number and 1.5·2²³ is rounded to a whole number
 	for i, v := range x[n:] {
 		dst[n+i] = uint16(float32(float32(v*scale)+magic) - magic)
 	}
@@ -282,11 +282,11 @@ func Butterfly[T number](a, b []T) {
 	b = prefix(b, len(a))
 	n := assemblyCount(len(a), 8)
 	if n > 0 {
-		switch p := any(&a[0]).(type) {
+		switch first := any(&a[0]).(type) {
 		case *float32:
-			sButterflyAVX2(n, p, any(&b[0]).(*float32))
+			sButterflyAVX2(n, first, any(&b[0]).(*float32))
 		case *float64:
-			dButterflyAVX2(n, p, any(&b[0]).(*float64))
+			dButterflyAVX2(n, first, any(&b[0]).(*float64))
 		}
 	}
 	for i := n; i < len(a); i++ {

@@ -13,22 +13,22 @@ func ulp32(got float32, want float64) float64 {
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(exponent-24, -149))
 }
 
-// forFloats calls f with slices of the float32 numbers between from and to, which have the same sign: every step-th one
-// in the order of their magnitudes, the first being the one nearer to zero, and to.
-func forFloats(from, to float32, step uint32, f func(x []float32)) {
+// forFloats calls visit with slices of the float32 numbers between from and to, which have the same sign: every step-th
+// one in the order of their magnitudes, the first being the one nearer to zero, and to.
+func forFloats(from, to float32, step uint32, visit func(x []float32)) {
 	lo, hi := math.Float32bits(from), math.Float32bits(to)
 	if lo > hi {
 		lo, hi = hi, lo // to is nearer to zero
 	}
-	buf := make([]float32, 0, 1021)
-	for b := uint64(lo); b <= uint64(hi); b += uint64(step) {
-		buf = append(buf, math.Float32frombits(uint32(b)))
-		if len(buf) == cap(buf) {
-			f(buf)
-			buf = buf[:0]
+	numbers := make([]float32, 0, 1021)
+	for float32Bits := uint64(lo); float32Bits <= uint64(hi); float32Bits += uint64(step) {
+		numbers = append(numbers, math.Float32frombits(uint32(float32Bits)))
+		if len(numbers) == cap(numbers) {
+			visit(numbers)
+			numbers = numbers[:0]
 		}
 	}
-	f(append(buf, to))
+	visit(append(numbers, to))
 }
 
 // TestExp32Error checks that Exp32 has an error of at most 0.55 ulp.
@@ -65,15 +65,15 @@ func TestExp32Special(t *testing.T) { onEachPath(t, testExp32Special) }
 // testExp32Special runs TestExp32Special on one path.
 func testExp32Special(t *testing.T) {
 	inf := float32(math.Inf(1))
-	for _, c := range []struct{ x, want float32 }{
+	for _, test := range []struct{ x, want float32 }{
 		{0, 1}, {float32(math.Copysign(0, -1)), 1}, {1e-40, 1}, {-1e-40, 1},
 		{inf, inf}, {-inf, 0}, {88.7229, inf}, {1e30, inf}, {math.MaxFloat32, inf},
 		{-87.34, 0}, {-100, 0}, {-1e30, 0}, {-math.MaxFloat32, 0},
 	} {
 		got := []float32{-7}
-		Exp32(got, []float32{c.x})
-		if got[0] != c.want {
-			t.Errorf("Exp32(%g) = %g, want %g", c.x, got[0], c.want)
+		Exp32(got, []float32{test.x})
+		if got[0] != test.want {
+			t.Errorf("Exp32(%g) = %g, want %g", test.x, got[0], test.want)
 		}
 	}
 	got := []float32{float32(math.NaN())}
@@ -99,12 +99,12 @@ func TestExp64(t *testing.T) { onEachPath(t, testExp64) }
 // testExp64 runs TestExp64 on one path.
 func testExp64(t *testing.T) {
 	const flush = -200 * math.Ln2 // Exp64 returns 0 for arguments below it
-	g := rand.New(rand.NewPCG(19, 20))
+	random := rand.New(rand.NewPCG(19, 20))
 	x := []float64{0, 0x1p-1074, 1e-300, 1e-17, math.Nextafter(-flush, 0), -flush, math.Nextafter(-flush, 1e3), 1e3,
 		1e300, math.Inf(1), math.NaN()}
 	for k := range 40 { // near the points (k+½)ln 2, where the integer nearest to x/ln 2 changes, and anywhere
-		x = append(x, (float64(k)+0.5)*math.Ln2, math.Nextafter((float64(k)+0.5)*math.Ln2, 0), 2*g.Float64(),
-			-flush*g.Float64(), math.Exp(-30*g.Float64()))
+		x = append(x, (float64(k)+0.5)*math.Ln2, math.Nextafter((float64(k)+0.5)*math.Ln2, 0), 2*random.Float64(),
+			-flush*random.Float64(), math.Exp(-30*random.Float64()))
 	}
 	worst := 0.0
 	got := make([]float64, len(x))
@@ -143,13 +143,13 @@ func testExp64(t *testing.T) {
 
 // bigExp returns e^a for −140 ≤ a ≤ 0, from the series of e^(a/1024) squared ten times.
 func bigExp(a float64) *big.Float {
-	num := func(v float64) *big.Float { return big.NewFloat(v).SetPrec(200) }
-	y := num(a)
-	y.Quo(y, num(1024))
-	sum, term := num(1), num(1)
+	toBig := func(v float64) *big.Float { return big.NewFloat(v).SetPrec(200) }
+	y := toBig(a)
+	y.Quo(y, toBig(1024))
+	sum, term := toBig(1), toBig(1)
 	for k := 1; k < 60; k++ {
 		term.Mul(term, y)
-		term.Quo(term, num(float64(k)))
+		term.Quo(term, toBig(float64(k)))
 		sum.Add(sum, term)
 	}
 	for range 10 {
@@ -202,22 +202,22 @@ func TestElementwiseSlices(t *testing.T) { onEachPath(t, testElementwiseSlices) 
 
 // testElementwiseSlices runs TestElementwiseSlices on one path.
 func testElementwiseSlices(t *testing.T) {
-	g := rand.New(rand.NewPCG(1, 2))
-	for name, f := range map[string]func(dst, x []float32){"Exp32": Exp32, "Cos32": Cos32} {
+	random := rand.New(rand.NewPCG(1, 2))
+	for name, compute := range map[string]func(dst, x []float32){"Exp32": Exp32, "Cos32": Cos32} {
 		x := make([]float32, 133)
 		for i := range x {
-			x[i] = float32(40 * g.NormFloat64())
+			x[i] = float32(40 * random.NormFloat64())
 		}
 		want := make([]float32, len(x))
 		for i := range x {
-			f(want[i:], x[i:i+1])
+			compute(want[i:], x[i:i+1])
 		}
 		for n := range x {
 			got := make([]float32, n+1)
 			got[n] = 42
-			f(got, x[:n])
+			compute(got, x[:n])
 			inPlace := append([]float32(nil), x[:n]...)
-			f(inPlace, inPlace)
+			compute(inPlace, inPlace)
 			for i := range n {
 				if got[i] != want[i] || inPlace[i] != want[i] {
 					t.Fatalf("%s, n = %d, i = %d: %g, in place %g, want %g", name, n, i, got[i], inPlace[i], want[i])

@@ -27,7 +27,7 @@ func GatherDot(start []int64, col []int32, value []float32, x, y []float64, t in
 			rows, end, len(col), len(value), len(x), len(y)))
 	}
 	switch {
-	case !current().vectors || start[rows] == start[0]:
+	case !current().hasElementwise || start[rows] == start[0]:
 		for c := range t {
 			gatherPortable(start, col, value, x[c:], y[c:], t)
 		}
@@ -44,17 +44,17 @@ func GatherDot(start []int64, col []int32, value []float32, x, y []float64, t in
 func gatherPortable(start []int64, col []int32, value []float32, x, y []float64, t int) {
 	for r := range len(start) - 1 {
 		col, value := col[start[r]:start[r+1]], value[start[r]:start[r+1]]
-		var s [8]float64
+		var sums [8]float64
 		for len(col) >= 8 {
-			j, v := col[:8:8], value[:8:8]
-			for l := range s {
-				s[l] += float64(float64(v[l]) * x[int(j[l])*t])
+			columns, values := col[:8:8], value[:8:8]
+			for l := range sums {
+				sums[l] += float64(float64(values[l]) * x[int(columns[l])*t])
 			}
 			col, value = col[8:], value[8:]
 		}
-		sum := ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
-		for a, j := range col {
-			sum += float64(float64(value[a]) * x[int(j)*t])
+		sum := ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+		for entry, j := range col {
+			sum += float64(float64(value[entry]) * x[int(j)*t])
 		}
 		y[r*t] = sum
 	}

@@ -19,13 +19,13 @@ func TestManyRightHandSides(t *testing.T) {
 // testManyRightHandSides runs TestManyRightHandSides in one precision of the tile. tol is the tolerance for vectors in
 // that precision.
 func testManyRightHandSides[T number](t *testing.T, tol float64) {
-	g := rand.New(rand.NewPCG(15, 16))
+	random := rand.New(rand.NewPCG(15, 16))
 	var w Workspace
 	for k := 1; k <= 2*maxPassSides+1; k++ {
 		rows, cols := 2*chunkRows+k, 2*blockCols+7*k
 		ld := cols + k
-		tile := normals[T](g, rows*ld)
-		x, z := normals[float64](g, cols*k), normals[float64](g, rows*k)
+		tile := normals[T](random, rows*ld)
+		x, z := normals[float64](random, cols*k), normals[float64](random, rows*k)
 		y, u := make([]float64, cols*k), make([]float64, rows*k)
 		AddProduct(tile, ld, columns(x, k, cols, cols), columns(u, k, rows, rows))
 		AddTransposeProduct(tile, ld, columns(y, k, cols, cols), columns(z, k, rows, rows), &w)
@@ -52,14 +52,14 @@ func testManyRightHandSides[T number](t *testing.T, tol float64) {
 
 // TestPiecesCoverTile checks that the pieces of a tile cover each of its entries once.
 func TestPiecesCoverTile(t *testing.T) {
-	for _, forward := range []bool{true, false} {
+	for _, isForward := range []bool{true, false} {
 		for _, size := range [][2]int{{1, 8}, {24, 512}, {25, 520}, {71, 1536}, {7, 2000}} {
 			rows, cols := size[0], size[1]
 			seen := make([]int, rows*cols)
-			i, product := 0, tileProduct[float32, float64]{sums: forward, rows: rows}
-			for a := product.piece(i, cols); a.m > 0 && a.k > 0; a = product.piece(i, cols) {
-				for r := a.r; r < a.r+a.m; r++ {
-					for c := a.c; c < a.c+a.k; c++ {
+			i, product := 0, tileProduct[float32, float64]{sums: isForward, rows: rows}
+			for piece := product.pieceAt(i, cols); piece.rows > 0 && piece.cols > 0; piece = product.pieceAt(i, cols) {
+				for r := piece.row; r < piece.row+piece.rows; r++ {
+					for c := piece.col; c < piece.col+piece.cols; c++ {
 						seen[r*cols+c]++
 					}
 				}
@@ -67,7 +67,7 @@ func TestPiecesCoverTile(t *testing.T) {
 			}
 			for j, pieces := range seen {
 				if pieces != 1 {
-					t.Fatalf("%d×%d, forward %v: entry (%d, %d) is in %d pieces", rows, cols, forward, j/cols, j%cols,
+					t.Fatalf("%d×%d, forward %v: entry (%d, %d) is in %d pieces", rows, cols, isForward, j/cols, j%cols,
 						pieces)
 				}
 			}
@@ -78,14 +78,14 @@ func TestPiecesCoverTile(t *testing.T) {
 // TestFetchGroups checks that fetchGroups divides the groups so that as many rows are prefetched as requested, or all,
 // and less than one group more.
 func TestFetchGroups(t *testing.T) {
-	for want := range 40 {
+	for wantedRows := range 40 {
 		for groups := range 13 {
 			for rows := 2; rows <= 4; rows++ {
-				streamed, wide := fetchGroups(want, groups, rows)
-				got := streamed*rows + wide
-				if streamed < 0 || wide < 0 || streamed+wide > groups || got < min(want, groups*rows) ||
-					got >= want+rows {
-					t.Errorf("%d rows to prefetch in %d groups of %d: %d groups and %d rows", want, groups, rows,
+				streamed, wide := fetchGroups(wantedRows, groups, rows)
+				fetched := streamed*rows + wide
+				if streamed < 0 || wide < 0 || streamed+wide > groups || fetched < min(wantedRows, groups*rows) ||
+					fetched >= wantedRows+rows {
+					t.Errorf("%d rows to prefetch in %d groups of %d: %d groups and %d rows", wantedRows, groups, rows,
 						streamed, wide)
 				}
 			}

@@ -42,22 +42,22 @@ var packOrder, unpackOrder = func() (pack, unpack [256]uint64) {
 func PackRow[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T) (n int, droppedSum T) {
 	words := (len(row) + 15) / 16
 	values, mask, dropped = prefix(values, len(row)), prefix(mask, words), prefix(dropped, len(row))
-	doneCount := 0
+	processed := 0
 	if row, isFloat32 := any(row).([]float32); isFloat32 && len(row) > 0 {
-		if f := current().pack; f != nil {
+		if pack := current().pack; pack != nil {
 			var vectorSum float32
-			doneCount, n, vectorSum = f(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(cutoff),
+			processed, n, vectorSum = pack(len(row), any(&values[0]).(*float32), &mask[0], &row[0], float32(cutoff),
 				any(&dropped[0]).(*float32), &packOrder[0])
-			doneCount, droppedSum = min(doneCount, len(row)), T(vectorSum)
+			processed, droppedSum = min(processed, len(row)), T(vectorSum)
 		}
 	}
-	clear(mask[(doneCount+15)/16:]) // doneCount is a multiple of 16 or the length of row
+	clear(mask[(processed+15)/16:]) // processed is a multiple of 16 or the length of row
 	var tailSum T
-	for j := doneCount; j < len(row); j++ {
+	for j := processed; j < len(row); j++ {
 		v := row[j]
-		if size := max(v, -v); size < cutoff {
-			dropped[j] += size
-			tailSum += size
+		if magnitude := max(v, -v); magnitude < cutoff {
+			dropped[j] += magnitude
+			tailSum += magnitude
 			continue
 		}
 		mask[j/16] |= 1 << (j % 16)
@@ -70,17 +70,17 @@ func PackRow[T number](values []T, mask []uint16, row []T, cutoff T, dropped []T
 // UnpackRow is the inverse of PackRow. It sets row, with 0 for each dropped number, and returns the number of values
 // that it read. It panics if a slice is too short.
 func UnpackRow[T number](row []T, mask []uint16, values []T) (n int) {
-	mask, doneCount := prefix(mask, (len(row)+15)/16), 0
+	mask, processed := prefix(mask, (len(row)+15)/16), 0
 	if row, isFloat32 := any(row).([]float32); isFloat32 && len(row) > 0 && len(values) > 0 {
-		if f := current().unpack; f != nil {
-			doneCount, n = f(len(row), &row[0], &mask[0], any(&values[0]).(*float32), len(values), &unpackOrder[0])
-			doneCount = min(doneCount, len(row))
+		if unpack := current().unpack; unpack != nil {
+			processed, n = unpack(len(row), &row[0], &mask[0], any(&values[0]).(*float32), len(values), &unpackOrder[0])
+			processed = min(processed, len(row))
 		}
 	}
-	clear(row[doneCount:])
-	for w := (doneCount + 15) / 16; w < len(mask); w++ {
-		for remainingBits := mask[w]; remainingBits != 0; remainingBits &= remainingBits - 1 {
-			row[16*w+bits.TrailingZeros16(remainingBits)] = values[n]
+	clear(row[processed:])
+	for word := (processed + 15) / 16; word < len(mask); word++ {
+		for remainingBits := mask[word]; remainingBits != 0; remainingBits &= remainingBits - 1 {
+			row[16*word+bits.TrailingZeros16(remainingBits)] = values[n]
 			n++
 		}
 	}
@@ -95,13 +95,13 @@ func SelectMagnitudes(indices []int32, row, thresholds []float32, positions []in
 	rowPosition int32) (n int) {
 	indices, thresholds, positions = prefix(indices, len(row)), prefix(thresholds, len(row)), prefix(positions,
 		len(row))
-	doneCount := assemblyCount(len(row), 8)
-	if doneCount > 0 {
-		n = selectMagnitudes32AVX2(doneCount, &indices[0], &row[0], &thresholds[0], &positions[0], rowThreshold,
+	processed := assemblyCount(len(row), 8)
+	if processed > 0 {
+		n = selectMagnitudes32AVX2(processed, &indices[0], &row[0], &thresholds[0], &positions[0], rowThreshold,
 			rowPosition,
 			&packOrder[0])
 	}
-	for b := doneCount; b < len(row); b++ {
+	for b := processed; b < len(row); b++ {
 		threshold := thresholds[b]
 		if positions[b] < rowPosition {
 			threshold = rowThreshold

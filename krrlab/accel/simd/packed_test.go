@@ -19,25 +19,25 @@ func TestPackRow(t *testing.T) {
 
 // testPackRow runs TestPackRow in one precision.
 func testPackRow[T number](t *testing.T, tol float64) {
-	g := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	const cutoff = 0.5
-	for _, c := range append(edgeSizes, 255, 256, 257) {
-		for _, share := range []float64{0, 0.1, 0.5, 1} {
-			row := normals[T](g, c)
+	for _, length := range append(edgeSizes, 255, 256, 257) {
+		for _, fraction := range []float64{0, 0.1, 0.5, 1} {
+			row := normals[T](random, length)
 			var values []T
-			want := make([]uint16, (c+15)/16)
+			want := make([]uint16, (length+15)/16)
 			for j := range row {
-				row[j] = T(0.4 * (2*g.Float64() - 1))
-				if g.Float64() < share {
-					row[j] = []T{cutoff, -cutoff, T(math.NaN()), T(math.Inf(-1)), 3}[g.IntN(5)]
+				row[j] = T(0.4 * (2*random.Float64() - 1))
+				if random.Float64() < fraction {
+					row[j] = []T{cutoff, -cutoff, T(math.NaN()), T(math.Inf(-1)), 3}[random.IntN(5)]
 				}
 				if v := float64(row[j]); !(math.Abs(v) < cutoff) {
 					want[j/16] |= 1 << (j % 16)
 					values = append(values, row[j])
 				}
 			}
-			name := fmt.Sprintf("%T, %d numbers, about a share %v kept", row, c, share)
-			got, mask, dropped := normals[T](g, c), make([]uint16, len(want)), normals[T](g, c)
+			name := fmt.Sprintf("%T, %d numbers, about a share %v kept", row, length, fraction)
+			got, mask, dropped := normals[T](random, length), make([]uint16, len(want)), normals[T](random, length)
 			for w := range mask {
 				mask[w] = 0xabcd
 			}
@@ -48,16 +48,16 @@ func testPackRow[T number](t *testing.T, tol float64) {
 			}
 			var total float64
 			for j, v := range row {
-				if size := math.Abs(float64(v)); size < cutoff {
-					total += size
-					wantDropped[j] += T(size)
+				if magnitude := math.Abs(float64(v)); magnitude < cutoff {
+					total += magnitude
+					wantDropped[j] += T(magnitude)
 				}
 			}
 			if !slices.Equal(dropped, wantDropped) || !(math.Abs(float64(sum)-total) <= tol*total) {
 				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, wantDropped, total)
 			}
-			back := normals[T](g, c)
-			if read := UnpackRow(back, mask, got[:n:n]); read != n {
+			unpacked := normals[T](random, length)
+			if read := UnpackRow(unpacked, mask, got[:n:n]); read != n {
 				t.Fatalf("%s: %d values read of %d", name, read, n)
 			}
 			for j := range row {
@@ -65,8 +65,8 @@ func testPackRow[T number](t *testing.T, tol float64) {
 					row[j] = 0
 				}
 			}
-			if !equalOrNaN(back, row) {
-				t.Fatalf("%s: unpacked %v, want %v", name, back, row)
+			if !equalOrNaN(unpacked, row) {
+				t.Fatalf("%s: unpacked %v, want %v", name, unpacked, row)
 			}
 		}
 	}
@@ -81,14 +81,16 @@ func equalOrNaN[T number](a, b []T) bool {
 // the threshold.
 func TestSelectMagnitudes(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(5, 6))
-		for _, c := range append(edgeSizes, 255, 256, 257) {
-			for _, share := range []float32{0, 0.1, 0.9, 1} {
-				row, thresholds, positions := normals[float32](g, c), normals[float32](g, c), make([]int32, c)
+		random := rand.New(rand.NewPCG(5, 6))
+		for _, length := range append(edgeSizes, 255, 256, 257) {
+			for _, fraction := range []float32{0, 0.1, 0.9, 1} {
+				row, thresholds, positions := normals[float32](random, length), normals[float32](random, length),
+					make([]int32, length)
 				var want []int32
 				for b := range row {
-					row[b], thresholds[b], positions[b] = 1-2*g.Float32(), 1-share*g.Float32(), int32(g.IntN(9))
-					switch g.IntN(9) {
+					row[b], thresholds[b], positions[b] = 1-2*random.Float32(), 1-fraction*random.Float32(),
+						int32(random.IntN(9))
+					switch random.IntN(9) {
 					case 0:
 						row[b] = -thresholds[b]
 					case 1:
@@ -98,15 +100,15 @@ func TestSelectMagnitudes(t *testing.T) {
 					if positions[b] < 4 {
 						threshold = 0.9
 					}
-					if size := float32(math.Abs(float64(row[b]))); size >= threshold {
+					if magnitude := float32(math.Abs(float64(row[b]))); magnitude >= threshold {
 						want = append(want, int32(b))
 					}
 				}
-				found := make([]int32, c+1)
-				found[c] = -7
-				if n := SelectMagnitudes(found[:c], row, thresholds, positions, 0.9, 4); found[c] != -7 ||
+				found := make([]int32, length+1)
+				found[length] = -7
+				if n := SelectMagnitudes(found[:length], row, thresholds, positions, 0.9, 4); found[length] != -7 ||
 					!slices.Equal(found[:n], want) {
-					t.Fatalf("selected from %d numbers: %v, want %v", c, found[:n], want)
+					t.Fatalf("selected from %d numbers: %v, want %v", length, found[:n], want)
 				}
 			}
 		}
@@ -116,14 +118,14 @@ func TestSelectMagnitudes(t *testing.T) {
 // TestPackPanics checks that PackRow and UnpackRow panic if a slice is one element too short.
 func TestPackPanics(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		f := func(n int) []float32 { return make([]float32, n) }
+		numbers := func(n int) []float32 { return make([]float32, n) }
 		checkPanics(t, map[string]func(){
-			"values":          func() { PackRow(f(32), make([]uint16, 3), f(33), 1, f(33)) },
-			"mask":            func() { PackRow(f(33), make([]uint16, 2), f(33), 1, f(33)) },
-			"dropped":         func() { PackRow(f(33), make([]uint16, 3), f(33), 1, f(32)) },
-			"unpacked values": func() { UnpackRow(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
-			"unpacked mask":   func() { UnpackRow(f(33), []uint16{0xffff, 0xffff}, f(32)) },
-			"no values":       func() { UnpackRow(f(1), []uint16{1}, nil) },
+			"values":          func() { PackRow(numbers(32), make([]uint16, 3), numbers(33), 1, numbers(33)) },
+			"mask":            func() { PackRow(numbers(33), make([]uint16, 2), numbers(33), 1, numbers(33)) },
+			"dropped":         func() { PackRow(numbers(33), make([]uint16, 3), numbers(33), 1, numbers(32)) },
+			"unpacked values": func() { UnpackRow(numbers(33), []uint16{0xffff, 0xffff, 1}, numbers(32)) },
+			"unpacked mask":   func() { UnpackRow(numbers(33), []uint16{0xffff, 0xffff}, numbers(32)) },
+			"no values":       func() { UnpackRow(numbers(1), []uint16{1}, nil) },
 		})
 	})
 }

@@ -10,26 +10,28 @@ type pairSums[T number] func(n int, dst, x, z *T)
 // z[c·PairLanes+j]. Terms are added in the order of c, each operation rounded, on every path alike. It panics if dst or
 // z is too short.
 func SumSquaredDifferences(dst *[PairLanes]float64, x, z []float64) {
-	sumPairs(current().squares64, dst, x, z, func(e float64) float64 { return float64(e * e) })
+	sumPairs(current().squares64, dst, x, z,
+		func(diff float64) float64 { return float64(diff * diff) })
 }
 
 // SumAbsoluteDifferences sets dst[j] = Σ_c |x_c−z_cj|, as SumSquaredDifferences does for squares.
 func SumAbsoluteDifferences[T number](dst *[PairLanes]T, x, z []T) {
-	k := current()
-	sumPairs(pick[pairSums[T]](k.absolutes32, k.absolutes64), dst, x, z, func(e T) T { return max(e, -e) })
+	assembly := current()
+	sumPairs(pick[pairSums[T]](assembly.absolutes32, assembly.absolutes64), dst, x, z,
+		func(diff T) T { return max(diff, -diff) })
 }
 
-// sumPairs sets dst_j = Σ_c term(x_c−z_cj), by the assembly routine f, or in Go if f is nil.
-func sumPairs[T number](f pairSums[T], dst *[PairLanes]T, x, z []T, term func(T) T) {
+// sumPairs sets dst_j = Σ_c term(x_c−z_cj), by the assembly routine, or in Go if that is nil.
+func sumPairs[T number](assembly pairSums[T], dst *[PairLanes]T, x, z []T, term func(T) T) {
 	z = prefix(z, len(x)*PairLanes)
-	if f != nil && len(x) > 0 {
-		f(len(x), &dst[0], &x[0], &z[0])
+	if assembly != nil && len(x) > 0 {
+		assembly(len(x), &dst[0], &x[0], &z[0])
 		return
 	}
 	clear(dst[:])
-	for c, v := range x {
-		for j, w := range z[c*PairLanes : (c+1)*PairLanes] {
-			dst[j] += term(v - w)
+	for c, xc := range x {
+		for j, zc := range z[c*PairLanes : (c+1)*PairLanes] {
+			dst[j] += term(xc - zc)
 		}
 	}
 }

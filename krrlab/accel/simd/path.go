@@ -37,12 +37,14 @@ func ParsePath(name string) (Path, error) {
 
 // routines holds the assembly routines of a path. A nil field selects the portable code.
 type routines struct {
-	both32                 *passes[float32, float32]
-	both64                 *passes[float64, float64]
-	both16                 *passes[uint16, float32]
-	forward, backward      *passes[float32, float64] // AddProduct and AddTransposeProduct for tiles of float32
-	forward64, backward64  *passes[float64, float64] // and of float64
-	vectors                bool                      // the elementwise routines of AVX2 are available
+	both32                *passes[float32, float32] // AddBothProducts for tiles of float32
+	both64                *passes[float64, float64] // AddBothProducts for tiles of float64
+	both16                *passes[uint16, float32]  // AddBothProducts for tiles of 16-bit numbers
+	forward, backward     *passes[float32, float64] // AddProduct and AddTransposeProduct for tiles of float32
+	forward64, backward64 *passes[float64, float64] // AddProduct and AddTransposeProduct for tiles of float64
+	hasElementwise        bool                      // the elementwise routines of AVX2 are available
+	// The following routines belong to GaussianRow, PackRow, UnpackRow, SumSquaredDifferences and
+	// SumAbsoluteDifferences.
 	gaussian32             gaussianRow[float32]
 	gaussian64             gaussianRow[float64]
 	gaussianInt            gaussianRow[int32]
@@ -54,18 +56,18 @@ type routines struct {
 
 var (
 	pathRoutines = supportedRoutines() // routines of each Path; nil if this processor cannot run it
-	inUse        atomic.Int32          // a Path
+	inUse        atomic.Int32          // the Path in use
 )
 
 func init() {
-	p := Paths()
-	inUse.Store(int32(p[len(p)-1]))
+	paths := Paths()
+	inUse.Store(int32(paths[len(paths)-1]))
 }
 
 // Paths returns the paths that this processor can run, in ascending order. Portable is always the first.
 func Paths() (paths []Path) {
-	for p, k := range pathRoutines {
-		if k != nil {
+	for p, routines := range pathRoutines {
+		if routines != nil {
 			paths = append(paths, Path(p))
 		}
 	}

@@ -32,7 +32,7 @@ var routinesOf = [numPaths]*routines{
 			wide:   [maxPassSides + 1]pass[float64, float64]{nil, dBackward4x1AVX2, dBackward4x2AVX2, dBackward4x3AVX2, dBackward3x4AVX2},
 			stream: [maxPassSides + 1]pass[float64, float64]{nil, dBackwardStream4x1AVX2, dBackwardStream4x2AVX2, dBackwardStream4x3AVX2, dBackwardStream3x4AVX2},
 			narrow: [maxPassSides + 1]pass[float64, float64]{nil, dBackward1x1AVX2, dBackward1x2AVX2, dBackward1x3AVX2, dBackward1x4AVX2}},
-		vectors: true, gaussian32: gaussian32AVX2, gaussian64: gaussian64AVX2, gaussianInt: gaussianIntAVX2,
+		hasElementwise: true, gaussian32: gaussian32AVX2, gaussian64: gaussian64AVX2, gaussianInt: gaussianIntAVX2,
 		pack: sPackAVX2, unpack: sUnpackAVX2, squares64: dSquaresAVX2, absolutes64: dAbsolutesAVX2, absolutes32: sAbsolutesAVX2,
 	},
 	AVX512: {
@@ -64,7 +64,7 @@ var routinesOf = [numPaths]*routines{
 			wide:   [maxPassSides + 1]pass[float64, float64]{nil, dBackward4x1AVX512, dBackward4x2AVX512, dBackward4x3AVX512, dBackward4x4AVX512, dBackward4x5AVX512, dBackward4x6AVX512},
 			stream: [maxPassSides + 1]pass[float64, float64]{nil, dBackwardStream4x1AVX512, dBackwardStream4x2AVX512, dBackwardStream4x3AVX512, dBackwardStream4x4AVX512, dBackwardStream4x5AVX512, dBackwardStream4x6AVX512},
 			narrow: [maxPassSides + 1]pass[float64, float64]{nil, dBackward1x1AVX512, dBackward1x2AVX512, dBackward1x3AVX512, dBackward1x4AVX512, dBackward1x5AVX512, dBackward1x6AVX512}},
-		vectors: true, gaussian32: gaussian32AVX512, gaussian64: gaussian64AVX512, gaussianInt: gaussianIntAVX512,
+		hasElementwise: true, gaussian32: gaussian32AVX512, gaussian64: gaussian64AVX512, gaussianInt: gaussianIntAVX512,
 		pack: sPackAVX2, unpack: sUnpackAVX512, squares64: dSquaresAVX512, absolutes64: dAbsolutesAVX512, absolutes32: sAbsolutesAVX512,
 	},
 }

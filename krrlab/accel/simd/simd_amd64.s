@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12,7 +12,7 @@ TEXT ·sBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -124,7 +124,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -134,7 +134,7 @@ TEXT ·sBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -249,7 +249,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -259,7 +259,7 @@ TEXT ·sBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -318,7 +318,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -328,7 +328,7 @@ TEXT ·sBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -471,7 +471,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -481,7 +481,7 @@ TEXT ·sBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -626,7 +626,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -636,7 +636,7 @@ TEXT ·sBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -715,7 +715,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -725,7 +725,7 @@ TEXT ·sBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -869,7 +869,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -879,7 +879,7 @@ TEXT ·sBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1024,7 +1024,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·sBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1034,7 +1034,7 @@ TEXT ·sBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1133,7 +1133,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1143,7 +1143,7 @@ TEXT ·hBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1263,7 +1263,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBothStream4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBothStream4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1273,7 +1273,7 @@ TEXT ·hBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1394,7 +1394,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth1x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth1x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1404,7 +1404,7 @@ TEXT ·hBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1465,7 +1465,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1475,7 +1475,7 @@ TEXT ·hBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1624,7 +1624,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBothStream3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBothStream3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1634,7 +1634,7 @@ TEXT ·hBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1784,7 +1784,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth1x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth1x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1794,7 +1794,7 @@ TEXT ·hBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -1875,7 +1875,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -1885,7 +1885,7 @@ TEXT ·hBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2033,7 +2033,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBothStream2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBothStream2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2043,7 +2043,7 @@ TEXT ·hBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2191,7 +2191,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth1x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth1x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·hBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2201,7 +2201,7 @@ TEXT ·hBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2302,7 +2302,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2312,7 +2312,7 @@ TEXT ·dBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2416,7 +2416,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2426,7 +2426,7 @@ TEXT ·dBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2533,7 +2533,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2543,7 +2543,7 @@ TEXT ·dBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2600,7 +2600,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2610,7 +2610,7 @@ TEXT ·dBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2741,7 +2741,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2751,7 +2751,7 @@ TEXT ·dBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2884,7 +2884,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2894,7 +2894,7 @@ TEXT ·dBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -2969,7 +2969,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -2979,7 +2979,7 @@ TEXT ·dBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -3111,7 +3111,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3121,7 +3121,7 @@ TEXT ·dBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -3254,7 +3254,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3264,7 +3264,7 @@ TEXT ·dBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -3357,7 +3357,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3367,7 +3367,7 @@ TEXT ·wForward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -3456,7 +3456,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3466,7 +3466,7 @@ TEXT ·wForwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -3560,7 +3560,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3570,7 +3570,7 @@ TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -3621,7 +3621,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3631,7 +3631,7 @@ TEXT ·wForward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -3758,7 +3758,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3768,7 +3768,7 @@ TEXT ·wForwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -3900,7 +3900,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3910,7 +3910,7 @@ TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -3972,7 +3972,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -3982,7 +3982,7 @@ TEXT ·wForward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -4147,7 +4147,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -4157,7 +4157,7 @@ TEXT ·wForwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -4327,7 +4327,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -4337,7 +4337,7 @@ TEXT ·wForward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -4410,7 +4410,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -4420,7 +4420,7 @@ TEXT ·wForward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -4589,7 +4589,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -4599,7 +4599,7 @@ TEXT ·wForwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -4772,7 +4772,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -4782,7 +4782,7 @@ TEXT ·wForward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -4871,7 +4871,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -4881,7 +4881,7 @@ TEXT ·wForward2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -5029,7 +5029,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForwardStream2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5039,7 +5039,7 @@ TEXT ·wForwardStream2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -5188,7 +5188,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5198,7 +5198,7 @@ TEXT ·wForward1x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -5298,7 +5298,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5308,7 +5308,7 @@ TEXT ·wForward2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -5476,7 +5476,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForwardStream2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5486,7 +5486,7 @@ TEXT ·wForwardStream2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -5655,7 +5655,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5665,7 +5665,7 @@ TEXT ·wForward1x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -5776,7 +5776,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5786,7 +5786,7 @@ TEXT ·dForward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -5875,7 +5875,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5885,7 +5885,7 @@ TEXT ·dForwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -5979,7 +5979,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -5989,7 +5989,7 @@ TEXT ·dForward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6040,7 +6040,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6050,7 +6050,7 @@ TEXT ·dForward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6177,7 +6177,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6187,7 +6187,7 @@ TEXT ·dForwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6319,7 +6319,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6329,7 +6329,7 @@ TEXT ·dForward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6391,7 +6391,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6401,7 +6401,7 @@ TEXT ·dForward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6566,7 +6566,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6576,7 +6576,7 @@ TEXT ·dForwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6746,7 +6746,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6756,7 +6756,7 @@ TEXT ·dForward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -6829,7 +6829,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -6839,7 +6839,7 @@ TEXT ·dForward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7008,7 +7008,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7018,7 +7018,7 @@ TEXT ·dForwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7191,7 +7191,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7201,7 +7201,7 @@ TEXT ·dForward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7290,7 +7290,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7300,7 +7300,7 @@ TEXT ·dForward2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7448,7 +7448,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForwardStream2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7458,7 +7458,7 @@ TEXT ·dForwardStream2x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7607,7 +7607,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7617,7 +7617,7 @@ TEXT ·dForward1x5AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7717,7 +7717,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7727,7 +7727,7 @@ TEXT ·dForward2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -7895,7 +7895,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForwardStream2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -7905,7 +7905,7 @@ TEXT ·dForwardStream2x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -8074,7 +8074,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8084,7 +8084,7 @@ TEXT ·dForward1x6AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -8195,7 +8195,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8205,7 +8205,7 @@ TEXT ·wBackward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8270,7 +8270,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8280,7 +8280,7 @@ TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8350,7 +8350,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8360,7 +8360,7 @@ TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8405,7 +8405,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8415,7 +8415,7 @@ TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8496,7 +8496,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8506,7 +8506,7 @@ TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8592,7 +8592,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8602,7 +8602,7 @@ TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8654,7 +8654,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8664,7 +8664,7 @@ TEXT ·wBackward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8761,7 +8761,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8771,7 +8771,7 @@ TEXT ·wBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8873,7 +8873,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8883,7 +8883,7 @@ TEXT ·wBackward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -8942,7 +8942,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -8952,7 +8952,7 @@ TEXT ·wBackward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -9055,7 +9055,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9065,7 +9065,7 @@ TEXT ·wBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -9172,7 +9172,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wBackward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9182,7 +9182,7 @@ TEXT ·wBackward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -9253,7 +9253,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9263,7 +9263,7 @@ TEXT ·dBackward4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9328,7 +9328,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9338,7 +9338,7 @@ TEXT ·dBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9408,7 +9408,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9418,7 +9418,7 @@ TEXT ·dBackward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9463,7 +9463,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9473,7 +9473,7 @@ TEXT ·dBackward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9554,7 +9554,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9564,7 +9564,7 @@ TEXT ·dBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9650,7 +9650,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9660,7 +9660,7 @@ TEXT ·dBackward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9712,7 +9712,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9722,7 +9722,7 @@ TEXT ·dBackward4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9819,7 +9819,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9829,7 +9829,7 @@ TEXT ·dBackwardStream4x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -9931,7 +9931,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -9941,7 +9941,7 @@ TEXT ·dBackward1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -10000,7 +10000,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10010,7 +10010,7 @@ TEXT ·dBackward3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -10113,7 +10113,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10123,7 +10123,7 @@ TEXT ·dBackwardStream3x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -10230,7 +10230,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dBackward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10240,7 +10240,7 @@ TEXT ·dBackward1x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -10311,7 +10311,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10321,7 +10321,7 @@ TEXT ·sBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -10442,7 +10442,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10452,7 +10452,7 @@ TEXT ·sBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -10579,7 +10579,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10589,7 +10589,7 @@ TEXT ·sBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -10651,7 +10651,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10661,7 +10661,7 @@ TEXT ·sBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -10852,7 +10852,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -10862,7 +10862,7 @@ TEXT ·sBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -11059,7 +11059,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -11069,7 +11069,7 @@ TEXT ·sBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -11153,7 +11153,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -11163,7 +11163,7 @@ TEXT ·sBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -11424,7 +11424,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -11434,7 +11434,7 @@ TEXT ·sBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -11701,7 +11701,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+// func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·sBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -11711,7 +11711,7 @@ TEXT ·sBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -11817,7 +11817,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -11827,7 +11827,7 @@ TEXT ·hBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -11955,7 +11955,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBothStream4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBothStream4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -11965,7 +11965,7 @@ TEXT ·hBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -12096,7 +12096,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth1x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth1x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12106,7 +12106,7 @@ TEXT ·hBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -12169,7 +12169,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12179,7 +12179,7 @@ TEXT ·hBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -12377,7 +12377,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBothStream4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBothStream4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12387,7 +12387,7 @@ TEXT ·hBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -12588,7 +12588,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth1x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth1x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12598,7 +12598,7 @@ TEXT ·hBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -12683,7 +12683,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12693,7 +12693,7 @@ TEXT ·hBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -12961,7 +12961,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBothStream4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBothStream4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -12971,7 +12971,7 @@ TEXT ·hBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -13242,7 +13242,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func hBoth1x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// func hBoth1x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·hBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -13252,7 +13252,7 @@ TEXT ·hBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -13359,7 +13359,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -13369,7 +13369,7 @@ TEXT ·dBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -13482,7 +13482,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -13492,7 +13492,7 @@ TEXT ·dBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -13611,7 +13611,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -13621,7 +13621,7 @@ TEXT ·dBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -13681,7 +13681,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -13691,7 +13691,7 @@ TEXT ·dBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -13866,7 +13866,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -13876,7 +13876,7 @@ TEXT ·dBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -14057,7 +14057,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14067,7 +14067,7 @@ TEXT ·dBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -14147,7 +14147,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14157,7 +14157,7 @@ TEXT ·dBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -14394,7 +14394,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14404,7 +14404,7 @@ TEXT ·dBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -14647,7 +14647,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14657,7 +14657,7 @@ TEXT ·dBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
+	MOVQ prefetch+80(FP), R9
 	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
@@ -14757,7 +14757,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14767,7 +14767,7 @@ TEXT ·wForward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -14864,7 +14864,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14874,7 +14874,7 @@ TEXT ·wForwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -14976,7 +14976,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -14986,7 +14986,7 @@ TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15039,7 +15039,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15049,7 +15049,7 @@ TEXT ·wForward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15192,7 +15192,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15202,7 +15202,7 @@ TEXT ·wForwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15350,7 +15350,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15360,7 +15360,7 @@ TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15426,7 +15426,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15436,7 +15436,7 @@ TEXT ·wForward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15625,7 +15625,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15635,7 +15635,7 @@ TEXT ·wForwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15829,7 +15829,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15839,7 +15839,7 @@ TEXT ·wForward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -15918,7 +15918,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -15928,7 +15928,7 @@ TEXT ·wForward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -16168,7 +16168,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -16178,7 +16178,7 @@ TEXT ·wForwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -16423,7 +16423,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -16433,7 +16433,7 @@ TEXT ·wForward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -16530,7 +16530,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -16540,7 +16540,7 @@ TEXT ·wForward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -16826,7 +16826,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -16836,7 +16836,7 @@ TEXT ·wForwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -17127,7 +17127,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -17137,7 +17137,7 @@ TEXT ·wForward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -17247,7 +17247,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -17257,7 +17257,7 @@ TEXT ·wForward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -17589,7 +17589,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -17599,7 +17599,7 @@ TEXT ·wForwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -17936,7 +17936,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·wForward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -17946,7 +17946,7 @@ TEXT ·wForward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -18069,7 +18069,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18079,7 +18079,7 @@ TEXT ·dForward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18177,7 +18177,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18187,7 +18187,7 @@ TEXT ·dForwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18289,7 +18289,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18299,7 +18299,7 @@ TEXT ·dForward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18353,7 +18353,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18363,7 +18363,7 @@ TEXT ·dForward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18507,7 +18507,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18517,7 +18517,7 @@ TEXT ·dForwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18665,7 +18665,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18675,7 +18675,7 @@ TEXT ·dForward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18742,7 +18742,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18752,7 +18752,7 @@ TEXT ·dForward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -18942,7 +18942,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -18952,7 +18952,7 @@ TEXT ·dForwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -19146,7 +19146,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -19156,7 +19156,7 @@ TEXT ·dForward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -19236,7 +19236,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -19246,7 +19246,7 @@ TEXT ·dForward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -19487,7 +19487,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -19497,7 +19497,7 @@ TEXT ·dForwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -19742,7 +19742,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -19752,7 +19752,7 @@ TEXT ·dForward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -19850,7 +19850,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -19860,7 +19860,7 @@ TEXT ·dForward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -20147,7 +20147,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -20157,7 +20157,7 @@ TEXT ·dForwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -20448,7 +20448,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -20458,7 +20458,7 @@ TEXT ·dForward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -20569,7 +20569,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -20579,7 +20579,7 @@ TEXT ·dForward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -20912,7 +20912,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -20922,7 +20922,7 @@ TEXT ·dForwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -21259,7 +21259,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
 TEXT ·dForward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21269,7 +21269,7 @@ TEXT ·dForward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -21393,7 +21393,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21403,7 +21403,7 @@ TEXT ·wBackward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21468,7 +21468,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21478,7 +21478,7 @@ TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21548,7 +21548,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21558,7 +21558,7 @@ TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21603,7 +21603,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21613,7 +21613,7 @@ TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21694,7 +21694,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21704,7 +21704,7 @@ TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21790,7 +21790,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21800,7 +21800,7 @@ TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21852,7 +21852,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21862,7 +21862,7 @@ TEXT ·wBackward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -21959,7 +21959,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -21969,7 +21969,7 @@ TEXT ·wBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22071,7 +22071,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22081,7 +22081,7 @@ TEXT ·wBackward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22140,7 +22140,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22150,7 +22150,7 @@ TEXT ·wBackward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22268,7 +22268,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22278,7 +22278,7 @@ TEXT ·wBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22401,7 +22401,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22411,7 +22411,7 @@ TEXT ·wBackward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22482,7 +22482,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22492,7 +22492,7 @@ TEXT ·wBackward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22626,7 +22626,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22636,7 +22636,7 @@ TEXT ·wBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22775,7 +22775,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22785,7 +22785,7 @@ TEXT ·wBackward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -22863,7 +22863,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -22873,7 +22873,7 @@ TEXT ·wBackward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -23023,7 +23023,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23033,7 +23033,7 @@ TEXT ·wBackwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -23188,7 +23188,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·wBackward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23198,7 +23198,7 @@ TEXT ·wBackward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x02, R10
@@ -23283,7 +23283,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23293,7 +23293,7 @@ TEXT ·dBackward4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23359,7 +23359,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23369,7 +23369,7 @@ TEXT ·dBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23439,7 +23439,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23449,7 +23449,7 @@ TEXT ·dBackward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23495,7 +23495,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23505,7 +23505,7 @@ TEXT ·dBackward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23587,7 +23587,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23597,7 +23597,7 @@ TEXT ·dBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23683,7 +23683,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23693,7 +23693,7 @@ TEXT ·dBackward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23746,7 +23746,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23756,7 +23756,7 @@ TEXT ·dBackward4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23854,7 +23854,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23864,7 +23864,7 @@ TEXT ·dBackwardStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -23966,7 +23966,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -23976,7 +23976,7 @@ TEXT ·dBackward1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24036,7 +24036,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24046,7 +24046,7 @@ TEXT ·dBackward4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24165,7 +24165,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24175,7 +24175,7 @@ TEXT ·dBackwardStream4x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24298,7 +24298,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24308,7 +24308,7 @@ TEXT ·dBackward1x4AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24380,7 +24380,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24390,7 +24390,7 @@ TEXT ·dBackward4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24525,7 +24525,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24535,7 +24535,7 @@ TEXT ·dBackwardStream4x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24674,7 +24674,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24684,7 +24684,7 @@ TEXT ·dBackward1x5AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24763,7 +24763,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24773,7 +24773,7 @@ TEXT ·dBackward4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -24924,7 +24924,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -24934,7 +24934,7 @@ TEXT ·dBackwardStream4x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -25089,7 +25089,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// func dBackward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dBackward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
@@ -25099,7 +25099,7 @@ TEXT ·dBackward1x6AVX512(SB), NOSPLIT, $0-96
 	MOVQ z+56(FP), SI
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
+	MOVQ prefetch+80(FP), R8
 	MOVQ step+88(FP), R9
 	MOVQ cols+8(FP), R10
 	SHLQ $0x03, R10
@@ -26419,7 +26419,7 @@ DATA magnitudes<>+48(SB)/8, $0x7fffffff7fffffff
 DATA magnitudes<>+56(SB)/8, $0x7fffffff7fffffff
 GLOBL magnitudes<>(SB), RODATA|NOPTR, $64
 
-// func sPackAVX2(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
+// func sPackAVX2(n int, values *float32, mask *uint16, row *float32, cutoff float32, dropped *float32, table *uint64) (processed int, valueCount int, droppedSum float32)
 // Requires: AVX, AVX2, POPCNT
 TEXT ·sPackAVX2(SB), NOSPLIT, $0-76
 	MOVQ         values+8(FP), AX
@@ -26428,7 +26428,7 @@ TEXT ·sPackAVX2(SB), NOSPLIT, $0-76
 	MOVQ         n+0(FP), SI
 	MOVQ         dropped+40(FP), DI
 	MOVQ         table+48(FP), R8
-	VBROADCASTSS least+32(FP), Y0
+	VBROADCASTSS cutoff+32(FP), Y0
 	VBROADCASTSD magnitudes<>+0(SB), Y1
 	VXORPS       Y2, Y2, Y2
 	MOVQ         AX, R9
@@ -26475,21 +26475,21 @@ loop:
 done:
 	SUBQ         R9, AX
 	SHRQ         $0x02, AX
-	MOVQ         BX, done+56(FP)
-	MOVQ         AX, kept+64(FP)
-	MOVL         $0x00000000, sum+72(FP)
+	MOVQ         BX, processed+56(FP)
+	MOVQ         AX, valueCount+64(FP)
+	MOVL         $0x00000000, droppedSum+72(FP)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X0, X2, X2
 	VMOVHLPS     X2, X2, X0
 	VADDPS       X0, X2, X2
 	VMOVSHDUP    X2, X0
 	VADDSS       X0, X2, X2
-	VADDSS       sum+72(FP), X2, X2
-	VMOVSS       X2, sum+72(FP)
+	VADDSS       droppedSum+72(FP), X2, X2
+	VMOVSS       X2, droppedSum+72(FP)
 	VZEROUPPER
 	RET
 
-// func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+// func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (processed int, valueCount int)
 // Requires: AVX, AVX2, POPCNT
 TEXT ·sUnpackAVX2(SB), NOSPLIT, $0-64
 	MOVQ    values+24(FP), AX
@@ -26532,12 +26532,12 @@ loop:
 done:
 	SUBQ R9, AX
 	SHRQ $0x02, AX
-	MOVQ BX, done+48(FP)
-	MOVQ AX, read+56(FP)
+	MOVQ BX, processed+48(FP)
+	MOVQ AX, valueCount+56(FP)
 	VZEROUPPER
 	RET
 
-// func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+// func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (processed int, valueCount int)
 // Requires: AVX, AVX512F, BMI2, POPCNT
 TEXT ·sUnpackAVX512(SB), NOSPLIT, $0-64
 	MOVQ    values+24(FP), AX
@@ -26590,8 +26590,8 @@ turn:
 done:
 	SUBQ R8, AX
 	SHRQ $0x02, AX
-	MOVQ BX, done+48(FP)
-	MOVQ AX, read+56(FP)
+	MOVQ BX, processed+48(FP)
+	MOVQ AX, valueCount+56(FP)
 	VZEROUPPER
 	RET
 

@@ -5,932 +5,932 @@ package simd
 // sBoth4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBothStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBothStream3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBothStream2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // hBoth4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBothStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func hBothStream4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBothStream4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth1x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth1x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBothStream3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func hBothStream3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBothStream3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth1x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth1x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBothStream2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func hBothStream2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBothStream2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth1x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth1x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // dBoth4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBothStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBothStream3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBothStream2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // wForward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wForward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // dForward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // wBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // dBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // sBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBothStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBothStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBothStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // sBoth1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *float32, step int)
 
 // hBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBothStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func hBothStream4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBothStream4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth1x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth1x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBothStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func hBothStream4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBothStream4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth1x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth1x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBothStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func hBothStream4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBothStream4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // hBoth1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func hBoth1x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+func hBoth1x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, prefetch *uint16, step int)
 
 // dBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBothStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBothStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBothStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBoth1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // wForward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // dForward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dForward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dForwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // wBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // wBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float32, step int)
 
 // dBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // dBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
-func dBackward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+func dBackward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, prefetch *float64, step int)
 
 // widen16AVX2 converts n numbers from uint16 to float32; n is a multiple of 16.
 //
@@ -947,7 +947,7 @@ func narrow16AVX2(n int, dst *uint16, x *float32, scale float32)
 //go:noescape
 func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 
-// exp64AVX2 sets dst to e^a, a = scale·x, 0 where a < flush, for n numbers, n a multiple of 8.
+// exp64AVX2 sets dst to e^a with a = scale·x, or to 0 where a < flush, for n numbers, n a multiple of 8.
 //
 //go:noescape
 func exp64AVX2(n int, dst *float64, x *float64, scale float64, flush float64)
@@ -967,37 +967,37 @@ func distances32AVX2(n int, dst *float64, inner *float32, zz *float64, xx float6
 //go:noescape
 func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float64)
 
-// roundAVX2 sets dst to x, 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.
+// roundAVX2 sets dst to x rounded to float32, or to 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.
 //
 //go:noescape
 func roundAVX2(n int, dst *float32, x *float64)
 
-// gaussian32AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+// gaussian32AVX2 sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
 
-// gaussian64AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+// gaussian64AVX2 sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
 
-// gaussianIntAVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+// gaussianIntAVX2 sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussianIntAVX2(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
 
-// gaussian32AVX512 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+// gaussian32AVX512 sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussian32AVX512(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
 
-// gaussian64AVX512 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+// gaussian64AVX512 sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussian64AVX512(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
 
-// gaussianIntAVX512 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 16.
+// gaussianIntAVX512 sets dst to e^a with a = scale·max(0, xx + zz − 2·inner), or to 0 where a < flush, for n numbers, n a multiple of 16.
 //
 //go:noescape
 func gaussianIntAVX512(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
@@ -1012,22 +1012,22 @@ func sButterflyAVX2(n int, a *float32, b *float32)
 //go:noescape
 func dButterflyAVX2(n int, a *float64, b *float64)
 
-// sPackAVX2 packs the first done of n entries, and returns how many it kept and the sum of the others.
+// sPackAVX2 packs the first entries of a row of n. It is a rowPacker.
 //
 //go:noescape
-func sPackAVX2(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
+func sPackAVX2(n int, values *float32, mask *uint16, row *float32, cutoff float32, dropped *float32, table *uint64) (processed int, valueCount int, droppedSum float32)
 
-// sUnpackAVX2 unpacks the first done of n entries from length values, and returns how many it read.
+// sUnpackAVX2 unpacks the first entries of a row of n. It is a rowUnpacker.
 //
 //go:noescape
-func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (processed int, valueCount int)
 
-// sUnpackAVX512 unpacks the first done of n entries from length values, and returns how many it read.
+// sUnpackAVX512 unpacks the first entries of a row of n. It is a rowUnpacker.
 //
 //go:noescape
-func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (processed int, valueCount int)
 
-// selectMagnitudes32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8.
+// selectMagnitudes32AVX2 is SelectMagnitudes for n numbers, n a multiple of 8. Its table is packOrder.
 //
 //go:noescape
 func selectMagnitudes32AVX2(n int, indices *int32, row *float32, thresholds *float32, positions *int32, rowThreshold float32, rowPosition int32, table *uint64) int
@@ -1037,37 +1037,37 @@ func selectMagnitudes32AVX2(n int, indices *int32, row *float32, thresholds *flo
 //go:noescape
 func gatherAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64)
 
-// gathersAVX2 is GatherDot for the vectors of up to four that mask has, in rows of x and y of that stride.
+// gathersAVX2 is GatherDot for the vectors that mask selects, at most four, in rows of x and y with the given stride.
 //
 //go:noescape
 func gathersAVX2(rows int, start *int64, col *int32, value *float32, x *float64, y *float64, stride int, mask *uint64)
 
-// sAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
+// sAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which are stored by coordinates.
 //
 //go:noescape
 func sAbsolutesAVX2(n int, dst *float32, x *float32, z *float32)
 
-// dAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
+// dAbsolutesAVX2 sets dst to the sums over n coordinates for the 32 points z, which are stored by coordinates.
 //
 //go:noescape
 func dAbsolutesAVX2(n int, dst *float64, x *float64, z *float64)
 
-// dSquaresAVX2 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
+// dSquaresAVX2 sets dst to the sums over n coordinates for the 32 points z, which are stored by coordinates.
 //
 //go:noescape
 func dSquaresAVX2(n int, dst *float64, x *float64, z *float64)
 
-// sAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
+// sAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, which are stored by coordinates.
 //
 //go:noescape
 func sAbsolutesAVX512(n int, dst *float32, x *float32, z *float32)
 
-// dAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
+// dAbsolutesAVX512 sets dst to the sums over n coordinates for the 32 points z, which are stored by coordinates.
 //
 //go:noescape
 func dAbsolutesAVX512(n int, dst *float64, x *float64, z *float64)
 
-// dSquaresAVX512 sets dst to the sums over n coordinates for the 32 points z, stored by coordinates.
+// dSquaresAVX512 sets dst to the sums over n coordinates for the 32 points z, which are stored by coordinates.
 //
 //go:noescape
 func dSquaresAVX512(n int, dst *float64, x *float64, z *float64)

@@ -70,23 +70,23 @@ type tileProduct[T entry, V number] struct {
 
 // run computes the product a. p is nil if the path in use has no passes; then the portable code does all the work.
 func (p *passes[T, V]) run(a *tileProduct[T, V]) {
-	body := 0 // number of columns that the passes compute
+	bodyEnd := 0 // the passes compute the columns before this one
 	switch {
 	case p == nil:
 	case a.sums && a.adds:
-		body = a.cols - a.cols%p.lanes
-		p.twoWay(body, a)
+		bodyEnd = a.cols - a.cols%p.lanes
+		p.twoWay(bodyEnd, a)
 	default:
-		body = a.cols - a.cols%p.lanes
-		p.oneWay(body, a)
+		bodyEnd = a.cols - a.cols%p.lanes
+		p.oneWay(bodyEnd, a)
 	}
-	if body < a.cols {
-		portable(body, a)
+	if bodyEnd < a.cols {
+		portable(bodyEnd, a)
 	}
 }
 
-// twoWay computes both products for the first body columns, a multiple of p.lanes.
-func (p *passes[T, V]) twoWay(body int, a *tileProduct[T, V]) {
+// twoWay computes both products for the first bodyEnd columns, a multiple of p.lanes.
+func (p *passes[T, V]) twoWay(bodyEnd int, a *tileProduct[T, V]) {
 	if a.t == 0 {
 		return
 	}
@@ -94,30 +94,30 @@ func (p *passes[T, V]) twoWay(body int, a *tileProduct[T, V]) {
 	if p.take(a.t) == a.t { // one pass: all rows but the last few, after which there is nothing to prefetch
 		chunk = max(chunk, (a.rows-fetchRows)/chunkRows*chunkRows)
 	}
-	for r0 := 0; body > 0 && r0 < a.rows; r0 += chunk {
+	for r0 := 0; bodyEnd > 0 && r0 < a.rows; r0 += chunk {
 		m := min(chunk, a.rows-r0)
-		fetchOffset, step := p.fetch(r0, m, body, a)
+		fetchOffset, step := p.fetch(r0, m, bodyEnd, a)
 		for c := 0; c < a.t; {
-			k := p.take(a.t - c)
-			groups := m / p.rows[k]
-			r1 := r0 + groups*p.rows[k]
-			multiply := func(f pass[T, V], r, groups, fetchOffset, step int) {
-				f(groups, body, &a.tile[r*a.ld], a.ld, addressOf(a.x, c*a.stride), addressOf(a.y, c*a.stride), a.stride,
-					addressOf(a.z, c*a.rowStride+r), addressOf(a.u, c*a.rowStride+r), a.rowStride,
+			sides := p.take(a.t - c)
+			groups := m / p.rows[sides]
+			r1 := r0 + groups*p.rows[sides]
+			multiply := func(passFunc pass[T, V], r, groups, fetchOffset, step int) {
+				passFunc(groups, bodyEnd, &a.tile[r*a.ld], a.ld, addressOf(a.x, c*a.stride), addressOf(a.y, c*a.stride),
+					a.stride, addressOf(a.z, c*a.rowStride+r), addressOf(a.u, c*a.rowStride+r), a.rowStride,
 					&a.tile[fetchOffset], step)
 			}
 			if groups > 0 {
-				f := p.wide[k]
+				passFunc := p.wide[sides]
 				if step > p.rowBytes() {
-					f = p.stream[k]
+					passFunc = p.stream[sides]
 				}
-				multiply(f, r0, groups, min(fetchOffset, len(a.tile)-1), step)
-				fetchOffset += groups * (body / p.lanes) * step / int(unsafe.Sizeof(a.tile[0]))
+				multiply(passFunc, r0, groups, min(fetchOffset, len(a.tile)-1), step)
+				fetchOffset += groups * (bodyEnd / p.lanes) * step / int(unsafe.Sizeof(a.tile[0]))
 			}
 			if singleRows := r0 + m - r1; singleRows > 0 {
-				multiply(p.narrow[k], r1, singleRows, r0*a.ld, 0)
+				multiply(p.narrow[sides], r1, singleRows, r0*a.ld, 0)
 			}
-			c += k
+			c += sides
 		}
 	}
 }
@@ -127,15 +127,15 @@ func (p *passes[T, V]) rowBytes() int { return max(64, p.lanes*int(unsafe.Sizeof
 
 // fetch returns the offset in the tile of the first entry to prefetch during the passes over rows r0 … r0+m-1, and the
 // number of bytes by which each iteration advances. All passes prefetch at the same rate.
-func (p *passes[T, V]) fetch(r0, m, body int, a *tileProduct[T, V]) (offset, step int) {
+func (p *passes[T, V]) fetch(r0, m, bodyEnd int, a *tileProduct[T, V]) (offset, step int) {
 	if p.take(a.t) == a.t { // a single pass
 		return min(r0+fetchRows, a.rows-min(m, fetchRows)) * a.ld, p.rows[a.t] * p.lanes * int(unsafe.Sizeof(T(0)))
 	}
 	iterations := 0
 	for c := 0; c < a.t; {
-		k := p.take(a.t - c)
-		iterations += m / p.rows[k] * (body / p.lanes)
-		c += k
+		sides := p.take(a.t - c)
+		iterations += m / p.rows[sides] * (bodyEnd / p.lanes)
+		c += sides
 	}
 	bytes := min(chunkRows, a.rows-r0-m) * a.ld * int(unsafe.Sizeof(T(0)))
 	if iterations == 0 || bytes == 0 {
@@ -164,9 +164,9 @@ func portable[T entry, V number](j0 int, a *tileProduct[T, V]) {
 			case a.sums:
 				a.u[i] += dotRow(row, a.x[start:end])
 			default:
-				f, yc := a.z[i], a.y[start:end]
-				for j, v := range row {
-					yc[j] += V(v) * f
+				zr, yColumn := a.z[i], a.y[start:end]
+				for j, entry := range row {
+					yColumn[j] += V(entry) * zr
 				}
 			}
 		}
@@ -175,42 +175,42 @@ func portable[T entry, V number](j0 int, a *tileProduct[T, V]) {
 
 // dotAndAddRow adds z·row to y and returns rowᵀx.
 func dotAndAddRow[T entry, V number](row []T, x, y []V, z V) V {
-	var s [4]V
+	var sums [4]V
 	j := 0
 	for ; j+4 <= len(row); j += 4 {
-		a, b, w := row[j:j+4:j+4], x[j:j+4:j+4], y[j:j+4:j+4]
-		t0, t1, t2, t3 := V(a[0]), V(a[1]), V(a[2]), V(a[3])
-		s[0] += t0 * b[0]
-		s[1] += t1 * b[1]
-		s[2] += t2 * b[2]
-		s[3] += t3 * b[3]
-		w[0] += t0 * z
-		w[1] += t1 * z
-		w[2] += t2 * z
-		w[3] += t3 * z
+		rowEntries, xEntries, yEntries := row[j:j+4:j+4], x[j:j+4:j+4], y[j:j+4:j+4]
+		t0, t1, t2, t3 := V(rowEntries[0]), V(rowEntries[1]), V(rowEntries[2]), V(rowEntries[3])
+		sums[0] += t0 * xEntries[0]
+		sums[1] += t1 * xEntries[1]
+		sums[2] += t2 * xEntries[2]
+		sums[3] += t3 * xEntries[3]
+		yEntries[0] += t0 * z
+		yEntries[1] += t1 * z
+		yEntries[2] += t2 * z
+		yEntries[3] += t3 * z
 	}
 	for ; j < len(row); j++ {
-		s[0] += V(row[j]) * x[j]
+		sums[0] += V(row[j]) * x[j]
 		y[j] += V(row[j]) * z
 	}
-	return (s[0] + s[1]) + (s[2] + s[3])
+	return (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 // dotRow returns rowᵀx.
 func dotRow[T entry, V number](row []T, x []V) V {
-	var s [4]V
+	var sums [4]V
 	j := 0
 	for ; j+4 <= len(row); j += 4 {
-		a, b := row[j:j+4:j+4], x[j:j+4:j+4]
-		s[0] += V(a[0]) * b[0]
-		s[1] += V(a[1]) * b[1]
-		s[2] += V(a[2]) * b[2]
-		s[3] += V(a[3]) * b[3]
+		rowEntries, xEntries := row[j:j+4:j+4], x[j:j+4:j+4]
+		sums[0] += V(rowEntries[0]) * xEntries[0]
+		sums[1] += V(rowEntries[1]) * xEntries[1]
+		sums[2] += V(rowEntries[2]) * xEntries[2]
+		sums[3] += V(rowEntries[3]) * xEntries[3]
 	}
 	for ; j < len(row); j++ {
-		s[0] += V(row[j]) * x[j]
+		sums[0] += V(row[j]) * x[j]
 	}
-	return (s[0] + s[1]) + (s[2] + s[3])
+	return (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 // AddBothProducts computes two products with a tile T, rows×cols, stored by rows of stride ld:
@@ -222,34 +222,34 @@ func dotRow[T entry, V number](row []T, x []V) V {
 // which are converted in registers. AddBothProducts does not allocate once w has been used for tiles of that size. It
 // panics if a slice is too short or ld < cols.
 func AddBothProducts[T entry, V number](rows, cols int, tile []T, ld int, x, y, z, u []V, t int, w *Workspace) {
-	k := current()
-	p, buf := pick[*passes[T, V]](k.both32, k.both16, k.both64), pick[*[]V](&w.v32, &w.v64)
+	assembly := current()
+	p, buffer := pick[*passes[T, V]](assembly.both32, assembly.both16, assembly.both64), pick[*[]V](&w.v32, &w.v64)
 	checkTile(rows, cols, len(tile), ld, t)
 	checkVectors(cols*t, len(x), len(y))
 	checkVectors(rows*t, len(z), len(u))
-	px, py, stride := spreadColumns(buf, cols, t)
+	spreadX, spreadY, stride := spreadColumns(buffer, cols, t)
 	for c := range t {
-		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
-		clear(py[c*stride : c*stride+cols])
+		copy(spreadX[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
+		clear(spreadY[c*stride : c*stride+cols])
 	}
-	p.run(&tileProduct[T, V]{sums: true, adds: true, rows: rows, cols: cols, tile: tile, ld: ld, x: px, y: py,
+	p.run(&tileProduct[T, V]{sums: true, adds: true, rows: rows, cols: cols, tile: tile, ld: ld, x: spreadX, y: spreadY,
 		stride: stride, z: z, u: u, rowStride: rows, t: t})
 	for c := range t {
-		addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
+		addTo(y[c*cols:(c+1)*cols], spreadY[c*stride:c*stride+cols])
 	}
 }
 
-// addTo sets b += a.
-func addTo[V number](b, a []V) {
-	switch b := any(b).(type) {
+// addTo sets dst += src.
+func addTo[V number](dst, src []V) {
+	switch dst := any(dst).(type) {
 	case []float32:
-		gonum.Implementation{}.Saxpy(len(b), 1, any(a).([]float32), 1, b, 1)
+		gonum.Implementation{}.Saxpy(len(dst), 1, any(src).([]float32), 1, dst, 1)
 	case []float64:
-		gonum.Implementation{}.Daxpy(len(b), 1, any(a).([]float64), 1, b, 1)
+		gonum.Implementation{}.Daxpy(len(dst), 1, any(src).([]float64), 1, dst, 1)
 	}
 }
 
-// pick returns the argument whose type is P.
+// pick returns the first value whose type is P, and panics if there is none.
 func pick[P any](values ...any) P {
 	for _, v := range values {
 		if p, ok := v.(P); ok {
@@ -279,9 +279,9 @@ const (
 	xyOffset    = 704  // distance between x and y
 )
 
-// spreadColumns returns cols×t vectors x and y in buf, which it enlarges if necessary. Their columns have the returned
-// stride, and the distances above.
-func spreadColumns[T number](buf *[]T, cols, t int) (x, y []T, stride int) {
+// spreadColumns returns cols×t vectors x and y in buffer, which it enlarges if necessary. Their columns have the
+// returned stride. The distances of the columns and of x and y are those of the constants above.
+func spreadColumns[T number](buffer *[]T, cols, t int) (x, y []T, stride int) {
 	size := int(unsafe.Sizeof(T(0)))
 	stride = cols / (page / size) * (page / size)
 	for stride < cols { // the smallest stride ≥ cols that is pageOffset1 or pageOffset2 modulo a page
@@ -295,17 +295,17 @@ func spreadColumns[T number](buf *[]T, cols, t int) (x, y []T, stride int) {
 			stride += (page - offset) / size
 		}
 	}
-	need := 2*stride*t + 3*page/size
-	if cap(*buf) < need {
-		*buf = make([]T, need)
+	length := 2*stride*t + 3*page/size
+	if cap(*buffer) < length {
+		*buffer = make([]T, length)
 	}
-	*buf = (*buf)[:cap(*buf)]
-	b := *buf
-	pageOffset := func(i int) int { return int(uintptr(unsafe.Pointer(&b[i])) % page) }
-	i := (page - pageOffset(0)) % page / size // to the start of a page
-	j := i + stride*t
-	j += (page + xyOffset - pageOffset(j)) % page / size
-	return b[i : i+stride*t], b[j : j+stride*t], stride
+	*buffer = (*buffer)[:cap(*buffer)]
+	numbers := *buffer
+	pageOffset := func(i int) int { return int(uintptr(unsafe.Pointer(&numbers[i])) % page) }
+	xStart := (page - pageOffset(0)) % page / size // to the start of a page
+	yStart := xStart + stride*t
+	yStart += (page + xyOffset - pageOffset(yStart)) % page / size
+	return numbers[xStart : xStart+stride*t], numbers[yStart : yStart+stride*t], stride
 }
 
 // checkTile panics if the shape of a tile is invalid or does not fit a slice of the given length.

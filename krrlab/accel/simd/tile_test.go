@@ -12,12 +12,12 @@ import (
 )
 
 // onEachPath runs a test on every path of this processor.
-func onEachPath(t *testing.T, f func(t *testing.T)) {
-	for _, p := range Paths() {
-		t.Run(p.String(), func(t *testing.T) {
+func onEachPath(t *testing.T, test func(t *testing.T)) {
+	for _, path := range Paths() {
+		t.Run(path.String(), func(t *testing.T) {
 			defer UsePath(CurrentPath())
-			UsePath(p)
-			f(t)
+			UsePath(path)
+			test(t)
 		})
 	}
 }
@@ -26,12 +26,12 @@ func onEachPath(t *testing.T, f func(t *testing.T)) {
 var edgeSizes = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 49, 64, 121}
 
 // normals returns n normal numbers in an unaligned slice.
-func normals[T number](g *rand.Rand, n int) []T {
-	v := make([]T, n+3)
-	for i := range v {
-		v[i] = T(g.NormFloat64())
+func normals[T number](random *rand.Rand, n int) []T {
+	numbers := make([]T, n+3)
+	for i := range numbers {
+		numbers[i] = T(random.NormFloat64())
 	}
-	return v[1 : n+1 : n+1]
+	return numbers[1 : n+1 : n+1]
 }
 
 // testProducts compares the products of a tile T with k vectors with their definitions in float64: U += TX if changesU
@@ -39,23 +39,24 @@ func normals[T number](g *rand.Rand, n int) []T {
 // most (m+2)·roundoff times the sum of their magnitudes.
 func testProducts[T, V number](t *testing.T, changesU, changesY bool, roundoff float64,
 	addProducts func(rows, cols int, tile []T, ld int, x, y, z, u []V, k int, w *Workspace)) {
-	g := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	var w Workspace
 	for _, rows := range edgeSizes {
 		for _, cols := range edgeSizes {
 			k := (rows + cols) % 8
 			ld := cols + rows%3
-			tile := normals[T](g, max(0, rows*ld))
-			x, y, z, u := normals[V](g, cols*k), normals[V](g, cols*k), normals[V](g, rows*k), normals[V](g, rows*k)
+			tile := normals[T](random, max(0, rows*ld))
+			x, y, z, u := normals[V](random, cols*k), normals[V](random, cols*k), normals[V](random, rows*k),
+				normals[V](random, rows*k)
 			y0, u0 := slices.Clone(y), slices.Clone(u)
 			addProducts(rows, cols, tile, ld, x, y, z, u, k, &w)
 			check := func(name string, i, c int, got, start V, m int, term func(j int) float64) {
-				want, size := float64(start), math.Abs(float64(start))
+				want, absSum := float64(start), math.Abs(float64(start))
 				for j := range m {
 					want += term(j)
-					size += math.Abs(term(j))
+					absSum += math.Abs(term(j))
 				}
-				if deviation := math.Abs(float64(got) - want); !(deviation <= float64(m+2)*roundoff*size) {
+				if deviation := math.Abs(float64(got) - want); !(deviation <= float64(m+2)*roundoff*absSum) {
 					t.Fatalf("%d×%d, %d vectors: %s(%d, %d) is %v, want %v", rows, cols, k, name, i, c, got, want)
 				}
 			}
@@ -111,25 +112,25 @@ var specialValues = []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-1
 // integers, so that both are exact.
 func TestUint16Products(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(13, 14))
+		random := rand.New(rand.NewPCG(13, 14))
 		var w Workspace
 		for _, rows := range edgeSizes {
 			for _, cols := range edgeSizes {
 				k, ld := 1+(rows+cols)%7, cols+rows%3
 				tile, tile32 := make([]uint16, rows*ld), make([]float32, rows*ld)
 				for i := range tile {
-					tile[i] = uint16(g.IntN(50))
+					tile[i] = uint16(random.IntN(50))
 					tile32[i] = float32(tile[i])
 				}
 				integers := func(n int) []float32 {
-					v := make([]float32, n)
-					for i := range v {
-						v[i] = float32(g.IntN(41) - 20)
+					numbers := make([]float32, n)
+					for i := range numbers {
+						numbers[i] = float32(random.IntN(41) - 20)
 					}
 					if bad := (rows + cols) % 8; bad < len(specialValues) && n > 0 {
-						v[g.IntN(n)] = specialValues[bad]
+						numbers[random.IntN(n)] = specialValues[bad]
 					}
-					return v
+					return numbers
 				}
 				x, y, z, u := integers(cols*k), integers(cols*k), integers(rows*k), integers(rows*k)
 				wantY, wantU := slices.Clone(y), slices.Clone(u)
@@ -188,12 +189,12 @@ func TestToUint16(t *testing.T) {
 		for i := range x {
 			x[i] = float32(i) / 65535
 		}
-		got, back := make([]uint16, len(x)), make([]float32, len(x))
+		got, converted := make([]uint16, len(x)), make([]float32, len(x))
 		ToUint16(got, x, 65535)
-		FromUint16(back, got)
+		FromUint16(converted, got)
 		for i := range got {
-			if int(got[i]) != i || back[i] != float32(i) {
-				t.Fatalf("%d/65535 became %d, and %g in float32", i, got[i], back[i])
+			if int(got[i]) != i || converted[i] != float32(i) {
+				t.Fatalf("%d/65535 became %d, and %g in float32", i, got[i], converted[i])
 			}
 		}
 		ties := []float32{0.5, 1.5, 2.5, 3.49, 100.5, 65534.5, 0, 65535}
@@ -249,22 +250,22 @@ func columns(v []float64, t, n, stride int) blas64.General {
 
 // TestMisusePanics checks that invalid shapes, slices that are too short, and unknown paths panic.
 func TestMisusePanics(t *testing.T) {
-	v := make([]float32, 20)
-	w := make([]float64, 20)
+	v32 := make([]float32, 20)
+	v64 := make([]float64, 20)
 	checkPanics(t, map[string]func(){
-		"stride below columns": func() { AddBothProducts(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
-		"short tile":           func() { AddBothProducts(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
-		"short vectors":        func() { AddBothProducts(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
-		"negative rows":        func() { AddBothProducts(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
-		"AddProduct":           func() { AddProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4)) },
-		"vector stride":        func() { AddProduct(v, 5, columns(w, 1, 5, 4), columns(w, 1, 4, 4)) },
+		"stride below columns": func() { AddBothProducts(4, 5, v32, 4, v32, v32, v32, v32, 1, &Workspace{}) },
+		"short tile":           func() { AddBothProducts(4, 6, v32, 6, v32, v32, v32, v32, 1, &Workspace{}) },
+		"short vectors":        func() { AddBothProducts(4, 5, v32, 5, v32, v32, v32, v32, 5, &Workspace{}) },
+		"negative rows":        func() { AddBothProducts(-1, 5, v32, 5, v32, v32, v32, v32, 1, &Workspace{}) },
+		"AddProduct":           func() { AddProduct(v32, 5, columns(v64, 5, 5, 5), columns(v64, 5, 4, 4)) },
+		"vector stride":        func() { AddProduct(v32, 5, columns(v64, 1, 5, 4), columns(v64, 1, 4, 4)) },
 		"AddTransposeProduct": func() {
-			AddTransposeProduct(v, 5, columns(w, 5, 5, 5), columns(w, 5, 4, 4), &Workspace{})
+			AddTransposeProduct(v32, 5, columns(v64, 5, 5, 5), columns(v64, 5, 4, 4), &Workspace{})
 		},
-		"different numbers of vectors": func() { AddProduct(v, 5, columns(w, 1, 5, 5), columns(w, 2, 4, 4)) },
+		"different numbers of vectors": func() { AddProduct(v32, 5, columns(v64, 1, 5, 5), columns(v64, 2, 4, 4)) },
 		"path":                         func() { UsePath(numPaths) },
-		"GatherDot":                    func() { GatherDot([]int64{0, 2}, make([]int32, 1), v, w, w, 1) },
-		"SumSquaredDifferences":        func() { SumSquaredDifferences(new([PairLanes]float64), w, w) },
+		"GatherDot":                    func() { GatherDot([]int64{0, 2}, make([]int32, 1), v32, v64, v64, 1) },
+		"SumSquaredDifferences":        func() { SumSquaredDifferences(new([PairLanes]float64), v64, v64) },
 	})
 }
 
@@ -287,21 +288,21 @@ func checkPanics(t *testing.T, calls map[string]func()) {
 func TestTileAllocations(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		const n, k = 70, 5
-		a, v, d := make([]float32, n*n), make([]float32, n*k), make([]float64, n*k)
-		h := make([]uint16, n*n)
+		tile32, vectors32, numbers64 := make([]float32, n*n), make([]float32, n*k), make([]float64, n*k)
+		tile16 := make([]uint16, n*n)
 		var w Workspace
-		f := func() {
-			AddBothProducts(n, n, a, n, v, v, v, v, k, &w)
-			AddBothProducts(5, 5, d, 5, d, d, d, d, k, &w)
-			AddBothProducts(n, n, h, n, v, v, v, v, k, &w)
-			AddProduct(a, n, columns(d, k, n, n), columns(d, k, n, n))
-			AddTransposeProduct(a, n, columns(d, k, n, n), columns(d, k, n, n), &w)
-			AddProduct(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5))
-			AddTransposeProduct(d, 5, columns(d, k, 5, 5), columns(d, k, 5, 5), &w)
+		multiply := func() {
+			AddBothProducts(n, n, tile32, n, vectors32, vectors32, vectors32, vectors32, k, &w)
+			AddBothProducts(5, 5, numbers64, 5, numbers64, numbers64, numbers64, numbers64, k, &w)
+			AddBothProducts(n, n, tile16, n, vectors32, vectors32, vectors32, vectors32, k, &w)
+			AddProduct(tile32, n, columns(numbers64, k, n, n), columns(numbers64, k, n, n))
+			AddTransposeProduct(tile32, n, columns(numbers64, k, n, n), columns(numbers64, k, n, n), &w)
+			AddProduct(numbers64, 5, columns(numbers64, k, 5, 5), columns(numbers64, k, 5, 5))
+			AddTransposeProduct(numbers64, 5, columns(numbers64, k, 5, 5), columns(numbers64, k, 5, 5), &w)
 		}
-		f()
-		if m := testing.AllocsPerRun(10, f); m > 0 {
-			t.Errorf("%v allocations", m)
+		multiply()
+		if allocations := testing.AllocsPerRun(10, multiply); allocations > 0 {
+			t.Errorf("%v allocations", allocations)
 		}
 	})
 }
@@ -310,8 +311,8 @@ func TestTileAllocations(t *testing.T) {
 // numbers out of range, NaN and infinities.
 func TestElementwiseBitsOnPaths(t *testing.T) {
 	defer UsePath(CurrentPath())
-	g := rand.New(rand.NewPCG(5, 6))
-	x := normals[float32](g, 5003)
+	random := rand.New(rand.NewPCG(5, 6))
+	x := normals[float32](random, 5003)
 	for i := range x {
 		x[i] *= 60
 	}
@@ -321,7 +322,7 @@ func TestElementwiseBitsOnPaths(t *testing.T) {
 	}
 	norms, inner64 := make([]float64, len(x)), make([]float64, len(x))
 	for i := range norms {
-		norms[i] = math.Abs(g.NormFloat64()) * 50
+		norms[i] = math.Abs(random.NormFloat64()) * 50
 		inner64[i] = float64(x[i])*(1+1e-9) + 1e-12
 	}
 	for i := 5; i < len(x); i += 101 { // some are NaN or Inf
@@ -330,11 +331,11 @@ func TestElementwiseBitsOnPaths(t *testing.T) {
 	}
 	integers, small, products := make([]uint16, len(x)), make([]float64, len(x)), make([]int32, len(x))
 	for i := range integers {
-		integers[i] = uint16(g.Uint32())
+		integers[i] = uint16(random.Uint32())
 		small[i] = math.Ldexp(inner64[i], -130*(i%2)) // some below 2⁻¹²⁶, some NaN or Inf
-		products[i] = int32(g.Uint32())
+		products[i] = int32(random.Uint32())
 	}
-	for name, f := range map[string]func(dst []float32){
+	for name, compute := range map[string]func(dst []float32){
 		"Exp32":          func(dst []float32) { Exp32(dst, x) },
 		"Cos32":          func(dst []float32) { Cos32(dst, x) },
 		"GaussianRow":    func(dst []float32) { GaussianRow(dst, x, norms, 30, -0.1, -69) },
@@ -353,14 +354,14 @@ func TestElementwiseBitsOnPaths(t *testing.T) {
 	} {
 		UsePath(Portable)
 		want := make([]float32, len(x))
-		f(want)
-		for _, p := range Paths() {
-			UsePath(p)
+		compute(want)
+		for _, path := range Paths() {
+			UsePath(path)
 			got := make([]float32, len(x))
-			f(got)
+			compute(got)
 			for i := range got {
 				if math.Float32bits(got[i]) != math.Float32bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
-					t.Fatalf("%s of %g (%d): %g on %v, %g in Go", name, x[i], i, got[i], p, want[i])
+					t.Fatalf("%s of %g (%d): %g on %v, %g in Go", name, x[i], i, got[i], path, want[i])
 				}
 			}
 		}
@@ -401,12 +402,12 @@ func TestSquaredDistances(t *testing.T) {
 // TestGaussianRow compares GaussianRow with its formula, and checks the flush to zero.
 func TestGaussianRow(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(7, 8))
+		random := rand.New(rand.NewPCG(7, 8))
 		const n = 77
-		inner := normals[float32](g, n)
+		inner := normals[float32](random, n)
 		norms, dst := make([]float64, n), make([]float32, n)
 		for i := range norms {
-			norms[i] = 200 * g.Float64()
+			norms[i] = 200 * random.Float64()
 		}
 		GaussianRow(dst, inner, norms, 2, -0.5, -69)
 		for i, v := range dst {
@@ -419,12 +420,13 @@ func TestGaussianRow(t *testing.T) {
 				t.Errorf("e^%g is %g, want %g", a, v, want)
 			}
 		}
-		const large = 2e9 // squared norm of points with integer coordinates, whose squared distances are a few units
+		// Squared norm of points with integer coordinates, whose squared distances are a few units.
+		const largeNorm = 2e9
 		products := make([]int32, n)
 		for i := range norms {
-			products[i], norms[i] = large-int32(i%5), large-float64(i%7)
+			products[i], norms[i] = largeNorm-int32(i%5), largeNorm-float64(i%7)
 		}
-		GaussianRow(dst, products, norms, large, -0.5, -69)
+		GaussianRow(dst, products, norms, largeNorm, -0.5, -69)
 		for i, v := range dst {
 			r2 := max(0, 2*(i%5)-i%7)
 			if want := math.Exp(-0.5 * float64(r2)); math.Abs(float64(v)-want) > 0x1p-23*want {
@@ -440,16 +442,16 @@ func TestButterfly(t *testing.T) {
 		const n = 64
 		x := normals[float64](rand.New(rand.NewPCG(9, 10)), n)
 		y := slices.Clone(x)
-		for h := 1; h < n; h *= 2 {
-			for i := 0; i < n; i += 2 * h {
-				Butterfly(y[i:i+h], y[i+h:i+2*h])
+		for half := 1; half < n; half *= 2 {
+			for i := 0; i < n; i += 2 * half {
+				Butterfly(y[i:i+half], y[i+half:i+2*half])
 			}
 		}
 		for i := range n {
 			var want float64
 			for j, v := range x {
 				sign := 1.0
-				for b := i & j; b > 0; b &= b - 1 {
+				for commonBits := i & j; commonBits > 0; commonBits &= commonBits - 1 {
 					sign = -sign
 				}
 				want += sign * v
@@ -468,16 +470,16 @@ func TestPaths(t *testing.T) {
 	if paths[0] != Portable || CurrentPath() != paths[len(paths)-1] {
 		t.Errorf("paths %v, in use %v", paths, CurrentPath())
 	}
-	for p := range numPaths {
-		if got, err := ParsePath(p.String()); err != nil || got != p {
-			t.Errorf("%v: %v, %v", p, got, err)
+	for path := range numPaths {
+		if got, err := ParsePath(path.String()); err != nil || got != path {
+			t.Errorf("%v: %v, %v", path, got, err)
 		}
 	}
 	if _, err := ParsePath("sse"); err == nil {
 		t.Error("ParsePath accepts sse")
 	}
-	if s := fmt.Sprint(Path(9)); s != "Path(9)" {
-		t.Errorf("Path(9) prints as %q", s)
+	if name := fmt.Sprint(Path(9)); name != "Path(9)" {
+		t.Errorf("Path(9) prints as %q", name)
 	}
 }
 
@@ -486,9 +488,9 @@ func TestPaths(t *testing.T) {
 func TestStridedVectors(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		const rows, cols, k, xStride, uStride = 13, 37, 5, 41, 20
-		g := rand.New(rand.NewPCG(11, 12))
-		tile := normals[float32](g, rows*cols)
-		x, u := normals[float64](g, xStride*k), normals[float64](g, uStride*k)
+		random := rand.New(rand.NewPCG(11, 12))
+		tile := normals[float32](random, rows*cols)
+		x, u := normals[float64](random, xStride*k), normals[float64](random, uStride*k)
 		x0, u0 := slices.Clone(x), slices.Clone(u)
 		AddProduct(tile, cols, columns(x, k, cols, xStride), columns(u, k, rows, uStride))
 		for c := range k {
