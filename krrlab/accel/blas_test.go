@@ -189,12 +189,10 @@ func compareRoutines[T float](t *testing.T, u float64, ours, ref level3Routines[
 		a, lda = source.triangle(ul, d, order(s, m, n))
 		for name, call := range map[string]func(routines level3Routines[T], b []T){
 			"trsm": func(routines level3Routines[T], b []T) {
-				routines.trsm(s, ul, tA, d, m, n, alpha, a, lda, b,
-					ldb)
+				routines.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 			},
 			"trmm": func(routines level3Routines[T], b []T) {
-				routines.trmm(s, ul, tA, d, m, n, alpha, a, lda, b,
-					ldb)
+				routines.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 			},
 		} {
 			b, ldb = source.matrix(m, n)
@@ -302,12 +300,10 @@ func comparePanics[T float](t *testing.T, ours, ref level3Routines[T]) {
 			}
 		}
 		compare("trsm", func(routines level3Routines[T], b []T) {
-			routines.trsm(s, ul, tA, d, m, n, alpha, a, lda, b,
-				ldb)
+			routines.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		}, b)
 		compare("trmm", func(routines level3Routines[T], b []T) {
-			routines.trmm(s, ul, tA, d, m, n, alpha, a, lda, b,
-				ldb)
+			routines.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		}, b)
 
 		m, n = 3*m, 3*n
@@ -342,8 +338,7 @@ func TestDimensionsFit32Bits(t *testing.T) {
 		}
 	}
 	if !fitsMatrix(tooLarge-1, 2, 3, (tooLarge-2)*3+2) || fitsVector(tooLarge, 1, tooLarge) || fitsVector(2, tooLarge,
-		2*tooLarge) || fitsVector(3, 0,
-		5) ||
+		2*tooLarge) || fitsVector(3, 0, 5) ||
 		fitsVector(3, 2, 4) || fitsVector(3, -2, 4) || !fitsVector(3, -2, 5) {
 		t.Error("fitsMatrix or fitsVector is wrong at its bound")
 	}

@@ -41,8 +41,8 @@ func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
 	failedPivot, _, _ := tileOperations[float32]{float32Routines(blas32.Implementation()),
 		func(n int, a []float32, lda int) bool {
-			if l := currentLibrary(); l != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
-				return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
+			if lib := currentLibrary(); lib != nil && n >= lapackOrder && fitsMatrix(n, n, lda, len(a)) {
+				return potrf(lib, lib.s.potrf, blas.Lower, n, a, lda)
 			}
 			return spotrfGo(n, a, lda)
 		}}.cholesky(wrap(n, a, lda))

@@ -59,8 +59,7 @@ func (l libraryLAPACK) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda
 		}
 	}
 	return callFortran(lib, routine[float64]{lib.dtrtri, "ccipio", [4]byte{flipUplo(ul), byte(d)}, [6]int{n, lda}, 0,
-		0},
-		a) == 0
+		0}, a) == 0
 }
 
 // spotrfBlock is the width of the block columns of spotrfGo.

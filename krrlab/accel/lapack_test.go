@@ -122,8 +122,7 @@ func TestLapackMisuse(t *testing.T) {
 						values, work := make([]float64, n-missing), make([]float64, 3*n-missing)
 						for i, call := range []func(implementation lapack.Float64){
 							func(implementation lapack.Float64) {
-								implementation.Dpotrf(ul, order, slices.Clone(a),
-									ld)
+								implementation.Dpotrf(ul, order, slices.Clone(a), ld)
 							},
 							func(implementation lapack.Float64) {
 								implementation.Dtrtri(ul, blas.NonUnit, order, slices.Clone(a), ld)

@@ -138,12 +138,10 @@ func compareGoRoutinesOnThreads[T float](t *testing.T, u float64, ours, ref leve
 				name := fmt.Sprintf("%c%c%c%c %v", side, ul, tA, d, shape)
 				for _, call := range []func(routines level3Routines[T], b []T){
 					func(routines level3Routines[T], b []T) {
-						routines.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b,
-							ldb)
+						routines.trsm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb)
 					},
 					func(routines level3Routines[T], b []T) {
-						routines.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b,
-							ldb)
+						routines.trmm(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb)
 					},
 				} {
 					got, want := sameBits(t, name, b, func(b []T) { call(ours, b) }), slices.Clone(b)

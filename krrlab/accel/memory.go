@@ -66,15 +66,15 @@ func MemoryInUse() int64 {
 
 // FormatBytes formats a number of bytes with three digits and a unit.
 func FormatBytes(n int64) string {
-	v, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
-	i := 0
-	for ; v >= 1000 && i < len(units)-1; i++ {
-		v /= 1000
+	value, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
+	unit := 0
+	for ; value >= 1000 && unit < len(units)-1; unit++ {
+		value /= 1000
 	}
-	if i == 0 {
+	if unit == 0 {
 		return fmt.Sprintf("%d B", n)
 	}
-	return fmt.Sprintf("%.3g %s", v, units[i])
+	return fmt.Sprintf("%.3g %s", value, units[unit])
 }
 
 // memoryShare is MemoryShare for the machine m.

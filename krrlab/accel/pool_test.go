@@ -117,8 +117,7 @@ func TestForEachPanic(t *testing.T) {
 		t.Error("the other worker ran on to the end after a panic")
 	}
 	workerPanic := panicOf(func() {
-		_ = ForEach(context.Background(), 3, func(_,
-			i int) {
+		_ = ForEach(context.Background(), 3, func(_, i int) {
 			panic("a string")
 		})
 	}).(*WorkerPanic)
@@ -236,8 +235,7 @@ func TestBLASThreadsFollowForEach(t *testing.T) {
 	checkOutside(1)
 	SetThreads(2)
 	if panicValue := panicOf(func() {
-		_ = ForEach(context.Background(), 4, func(_,
-			i int) {
+		_ = ForEach(context.Background(), 4, func(_, i int) {
 			panic(1)
 		})
 	}); panicValue == nil {

@@ -35,8 +35,7 @@ func productOfBLAS(lib *Library) (got, want []float64) {
 	switch {
 	case lib != nil:
 		callFortran(lib, routine[float64]{lib.d.gemm, gemmForm, [4]byte{'T', 'N'}, [6]int{n, n, n, n, n, n}, 1, 0}, a,
-			a,
-			want)
+			a, want)
 	case simd.CurrentPath() != simd.Portable:
 		gemmGo(gogemm.Product[float64]{TransA: blas.NoTrans, TransB: blas.Trans, M: n, N: n, K: n, Alpha: 1, A: a,
 			LDA: n,

@@ -51,13 +51,13 @@ func butterfly(f format) {
 			32/f.size))
 	n, a, b := param("n"), param("a"), param("b")
 	loop(n, 32/f.size, func(i GPVirtual) {
-		first, second, sum := YMM(), YMM(), YMM()
+		aLanes, bLanes, sum := YMM(), YMM(), YMM()
 		aMem, bMem := Mem{Base: a, Index: i, Scale: uint8(f.size)}, Mem{Base: b, Index: i, Scale: uint8(f.size)}
-		f.move(aMem, first)
-		f.move(bMem, second)
-		f.add(second, first, sum)
-		f.sub(second, first, first)
+		f.move(aMem, aLanes)
+		f.move(bMem, bLanes)
+		f.add(bLanes, aLanes, sum)
+		f.sub(bLanes, aLanes, aLanes)
 		f.move(sum, aMem)
-		f.move(first, bMem)
+		f.move(aLanes, bMem)
 	})
 }

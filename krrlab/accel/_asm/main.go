@@ -110,14 +110,12 @@ func passTables() string {
 			passes := fmt.Sprintf("[maxPassSides+1]pass[%s, %s]{nil, ", entryType, numberType)
 			code += fmt.Sprintf("%s: &passes[%s, %s]{lanes: %d, maxSides: %d, "+
 				"rows: [maxPassSides+1]int{0, %s},\nwide: %s},\nstream: %s},\nnarrow: %s}},\n",
-				kind.field, entryType, numberType, unroll*set.bytes/kind.size, len(shapes)/2, rows, passes+wide,
-				passes+stream,
-				passes+narrow)
+				kind.field, entryType, numberType, unroll*set.bytes/kind.size, len(shapes)/2, rows,
+				passes+wide, passes+stream, passes+narrow)
 		}
 		code += strings.ReplaceAll("hasElementwise: true, gaussian32: gaussian32$, "+
-			"gaussian64: gaussian64$, gaussianInt: gaussianInt$,\npack: sPackAVX2, unpack: sUnpack$, squares64: "+
-			"dSquares$, "+
-			"absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", set.name)
+			"gaussian64: gaussian64$, gaussianInt: gaussianInt$,\npack: sPackAVX2, unpack: sUnpack$, "+
+			"squares64: dSquares$, absolutes64: dAbsolutes$, absolutes32: sAbsolutes$,\n},\n", "$", set.name)
 	}
 	return code + "}\n"
 }

@@ -25,8 +25,7 @@ func pairs(s set, f format, kind pairSum, magnitudes Mem) {
 	name := f.letter + string(kind) + s.name
 	param := begin(name, fmt.Sprintf("func(n int, dst, x, z *%s)", f.number),
 		fmt.Sprintf("%s sets dst to the sums over n coordinates for the %d points z, which are stored by coordinates.",
-			name,
-			pairLanes))
+			name, pairLanes))
 	n, dst, x, z := param("n"), param("dst"), param("x"), param("z")
 	coordinate, sign := s.reg(), s.reg()
 	if kind == sumOfAbsolutes {

@@ -179,8 +179,7 @@ func (p tilePass) build() {
 // multiplyColumns generates the code for the n-th register of columns in an iteration of the loop. If there are fewer
 // rows of T than right-hand sides, the rows stay in registers and the right-hand sides are loaded one after the other,
 // and vice versa.
-func (p tilePass) multiplyColumns(n int, tileAt func(r int) Mem, xp, yp columns, sums,
-	zs [][]VecVirtual) {
+func (p tilePass) multiplyColumns(n int, tileAt func(r int) Mem, xp, yp columns, sums, zs [][]VecVirtual) {
 	disp := n * p.bytes
 	load := func(r int) VecVirtual {
 		t, v := tileAt(r), p.reg()

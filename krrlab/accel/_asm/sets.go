@@ -21,9 +21,9 @@ type format struct {
 	move         op // load or store of a register
 	broadcast    op // load of one number to all lanes
 	fma          op // fused multiply-add whose last operand is the sum
-	add          op
+	add          op // addition of all lanes
 	store1, add1 op // load or store, and addition, of the first lane only
-	sub, mul     op
+	sub, mul     op // subtraction and multiplication of all lanes
 	fma213       op // fused multiply-add whose last operand is a factor
 }
 

@@ -282,11 +282,11 @@ func Butterfly[T number](a, b []T) {
 	b = prefix(b, len(a))
 	n := assemblyCount(len(a), 8)
 	if n > 0 {
-		switch first := any(&a[0]).(type) {
+		switch aStart := any(&a[0]).(type) {
 		case *float32:
-			sButterflyAVX2(n, first, any(&b[0]).(*float32))
+			sButterflyAVX2(n, aStart, any(&b[0]).(*float32))
 		case *float64:
-			dButterflyAVX2(n, first, any(&b[0]).(*float64))
+			dButterflyAVX2(n, aStart, any(&b[0]).(*float64))
 		}
 	}
 	for i := n; i < len(a); i++ {

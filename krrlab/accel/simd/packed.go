@@ -98,8 +98,7 @@ func SelectMagnitudes(indices []int32, row, thresholds []float32, positions []in
 	processed := assemblyCount(len(row), 8)
 	if processed > 0 {
 		n = selectMagnitudes32AVX2(processed, &indices[0], &row[0], &thresholds[0], &positions[0], rowThreshold,
-			rowPosition,
-			&packOrder[0])
+			rowPosition, &packOrder[0])
 	}
 	for b := processed; b < len(row); b++ {
 		threshold := thresholds[b]

@@ -161,14 +161,12 @@ func TestTightenCertain(t *testing.T) {
 			testkit.OK(t, errorBounds.TightenCertain(t.Context(), system, p.m, nil, 0.05, res.R, rounding))
 			testkit.Equal(t, errorBounds.Certain[0], residualBound)
 			testkit.OK(t, errorBounds.TightenCertain(t.Context(), system, inexactInverse{p.m, inverseError}, p.factor,
-				0.05, res.R,
-				rounding))
+				0.05, res.R, rounding))
 			if certain := errorBounds.Certain[0]; certain < norm*(1-1e-10) || certain > residualBound ||
 				errorBounds.Bounds[0] > certain ||
 				inverseError == 0 && certain > 1.01*math.Sqrt(p.factor.CondBound(0.01, 0.05))*norm {
 				t.Errorf("answer %d, M⁻¹ with relative errors up to %g: ‖e‖_A = %.4g, certain %.4g, by the residual %.4g", i,
-					inverseError, norm, certain,
-					residualBound)
+					inverseError, norm, certain, residualBound)
 			}
 		}
 	}

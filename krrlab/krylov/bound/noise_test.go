@@ -92,9 +92,7 @@ func TestCheckNoise(t *testing.T) {
 				monitor.ExpectedTol() != monitor.Tol || floats.Max(res.TrueRelRes) > monitor.Tol ||
 				!classes && (monitor.Noise.Trace != boundOfTrace || monitor.Noise.Products < minTraceIterations) {
 				t.Fatalf("classes %v, trace %g: %+v, residuals %g, tolerance %g of %g", classes, boundOfTrace,
-					monitor.Noise,
-					res.TrueRelRes,
-					res.Tol, monitor.Tol)
+					monitor.Noise, res.TrueRelRes, res.Tol, monitor.Tol)
 			}
 			relative := monitor.Noise.Relative
 			want := min(relative[0], relative[1])
@@ -104,8 +102,7 @@ func TestCheckNoise(t *testing.T) {
 			testkit.Near(t, monitor.Noise.Deciding, want, 1e-12, classes, boundOfTrace)
 			if ratio := monitor.Tol / (noiseShare * want); ratio > 1 || ratio < 0.9 { // two digits, rounded down
 				t.Errorf("classes %v, trace %g: the tolerance %g is %g of the noise %g", classes, boundOfTrace,
-					monitor.Tol, monitor.Tol/want,
-					want)
+					monitor.Tol, monitor.Tol/want, want)
 			}
 			var c mat.Dense
 			c.Scale(lambda, res.X)

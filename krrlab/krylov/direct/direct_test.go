@@ -133,8 +133,7 @@ func TestDegenerateProblems(t *testing.T) {
 		checkSolution(t, precision.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y,
 			&direct.Options{Precision: precision, Tol: 1e-10})
 		checkSolution(t, precision.String(), kernel.Gaussian{Sigma: 1}, normalPoints(4, 1, 3), normalPoints(4, 1, 3),
-			0.05,
-			targets(3, 1, 2),
+			0.05, targets(3, 1, 2),
 			&direct.Options{Precision: precision, Tol: 1e-10})
 	}
 }

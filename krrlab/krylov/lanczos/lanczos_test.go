@@ -323,8 +323,7 @@ func TestRunErrors(t *testing.T) {
 		t.Errorf("a context that has ended: %v, %v", res, err)
 	}
 	if _, err = Run(t.Context(), diagonal(a),
-		&Options{Monitor: func(*Result) error { return errProduct }}); !errors.Is(err,
-		errProduct) {
+		&Options{Monitor: func(*Result) error { return errProduct }}); !errors.Is(err, errProduct) {
 		t.Error(err)
 	}
 	if _, err = RunPencil(t.Context(), diagonal(a), indefinite(30), nil); err == nil ||

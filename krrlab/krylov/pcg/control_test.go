@@ -262,8 +262,7 @@ func TestPanics(t *testing.T) {
 		"M":          func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
 		"Exact":      func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
 		"InitX": func() {
-			pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: gaussianMatrix(1, 5,
-				1)})
+			pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: gaussianMatrix(1, 5, 1)})
 		},
 		"Tol":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
 		"NaN":       func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },

@@ -184,8 +184,7 @@ func TestErrorBoundsOptions(t *testing.T) {
 			var deviation mat.VecDense
 			deviation.SubVec(exact.ColView(j), x.ColView(j))
 			want := (mat.Dot(exact.ColView(j), b.ColView(j)) - mat.Inner(&deviation, a,
-				&deviation)) / mat.Dot(b.ColView(j),
-				b.ColView(j))
+				&deviation)) / mat.Dot(b.ColView(j), b.ColView(j))
 			if len(decreases) != 3 || math.Abs(v-want) > 1e-9*want {
 				t.Errorf("%s, column %d: the error has fallen by %.12g, want ‖x‖_A²−‖e‖_A² = %.12g", name, j, v, want)
 			}

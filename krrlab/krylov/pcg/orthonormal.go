@@ -136,16 +136,16 @@ func (s *block) selectDirections(pass int) int {
 
 // applyPass updates Q, Z and S by the result of a pass.
 func (s *block) applyPass() {
-	chol, old, k := &s.cholesky, s.k, len(s.selected)
+	chol, oldK, k := &s.cholesky, s.k, len(s.selected)
 	chol.invertUpper(s.f, s.selected) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.selected
 	for i := range 2 {
 		if buf := s.buf[2*i]; i == 0 || s.z != s.r {
-			s.multiplyBlock(buf, old, k, s.f, nil)
+			s.multiplyBlock(buf, oldK, k, s.f, nil)
 		}
 	}
 	// S ← [T_1 T_2; 0 I 0]·D·S. The columns of the dropped directions are included, without the components of these
 	// directions that are independent of the selected ones.
-	for i := range old {
+	for i := range oldK {
 		if !slices.Contains(s.selected, i) {
 			s.selected = append(s.selected, i)
 		}
@@ -156,7 +156,7 @@ func (s *block) applyPass() {
 		}
 	}
 	chol.upperFactor(s.ft, s.selected, k)
-	product(s.s, s.ft, s.scratch, k, old, s.width)
+	product(s.s, s.ft, s.scratch, k, oldK, s.width)
 	s.k = k
 	s.reshape(s.r, 0, k)
 	s.reshape(s.w, 2, k)
@@ -199,38 +199,38 @@ func newPivotedCholesky(t int) pivotedCholesky {
 func (p *pivotedCholesky) factorize(g []float64, k int, minPivot, margin float64) Status {
 	p.k, p.rank, p.smallestPivot, p.badCurvature, p.hasZeroDiagonal = k, 0, 1, 0, false
 	for i := range k {
-		v := g[i*k+i]
-		if !finite(v) {
-			p.badCurvature = v
+		gii := g[i*k+i]
+		if !finite(gii) {
+			p.badCurvature = gii
 			return Breakdown
 		}
-		if v < 0 {
-			p.badCurvature = v
+		if gii < 0 {
+			p.badCurvature = gii
 			return Indefinite
 		}
-		p.d[i] = math.Sqrt(v)
-		p.hasZeroDiagonal = p.hasZeroDiagonal || v == 0
+		p.d[i] = math.Sqrt(gii)
+		p.hasZeroDiagonal = p.hasZeroDiagonal || gii == 0
 	}
 	p.noiseLevel = 16 * float64(k) * unitRoundoff
 	for i := range k {
 		for j := range k {
-			u, v, dd := g[i*k+j], g[j*k+i], p.d[i]*p.d[j]
-			if !finite(u) {
-				p.badCurvature = u
+			gij, gji, dij := g[i*k+j], g[j*k+i], p.d[i]*p.d[j]
+			if !finite(gij) {
+				p.badCurvature = gij
 				return Breakdown
 			}
-			if dd == 0 {
+			if dij == 0 {
 				p.scaled[i*k+j] = 0
 				continue
 			}
-			p.scaled[i*k+j] = (u + v) / 2 / dd
-			p.noiseLevel = max(p.noiseLevel, 4*math.Abs(u-v)/dd)
+			p.scaled[i*k+j] = (gij + gji) / 2 / dij
+			p.noiseLevel = max(p.noiseLevel, 4*math.Abs(gij-gji)/dij)
 		}
 	}
-	accept := max(minPivot, margin*p.noiseLevel)
+	cutoff := max(minPivot, margin*p.noiseLevel)
 	copy(p.t, p.scaled[:k*k])
 	_, p.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: p.t[:k*k], Uplo: blas.Upper}, p.piv[:k],
-		accept, p.work[:2*k])
+		cutoff, p.work[:2*k])
 	for i := range p.rank {
 		p.smallestPivot = min(p.smallestPivot, p.t[i*k+i]*p.t[i*k+i])
 	}
@@ -241,24 +241,24 @@ func (p *pivotedCholesky) factorize(g []float64, k int, minPivot, margin float64
 // has E_ij² ≤ E_ii·E_jj. It returns Active or Indefinite.
 func (p *pivotedCholesky) checkRemainder() Status {
 	k := p.k
-	entry := func(i, j int) float64 {
-		v := p.scaled[p.piv[i]*k+p.piv[j]]
-		for a := range p.rank {
-			v -= p.t[a*k+i] * p.t[a*k+j]
+	entry := func(i, j int) float64 { // E_ij
+		eij := p.scaled[p.piv[i]*k+p.piv[j]]
+		for row := range p.rank {
+			eij -= p.t[row*k+i] * p.t[row*k+j]
 		}
-		return v
+		return eij
 	}
 	limit := 8 * p.noiseLevel
 	for i := p.rank; i < k; i++ {
 		p.remainderDiag[i] = entry(i, i)
 		for j := p.rank; j <= i; j++ {
-			dd := p.d[p.piv[i]] * p.d[p.piv[j]]
-			switch v := entry(i, j); {
-			case i == j && v < -limit:
-				p.badCurvature = v * dd
+			dij := p.d[p.piv[i]] * p.d[p.piv[j]]
+			switch eij := entry(i, j); {
+			case i == j && eij < -limit:
+				p.badCurvature = eij * dij
 				return Indefinite
-			case i != j && math.Abs(v) > limit+math.Sqrt(max(p.remainderDiag[i], 0)*max(p.remainderDiag[j], 0)):
-				p.badCurvature = -math.Abs(v) * dd
+			case i != j && math.Abs(eij) > limit+math.Sqrt(max(p.remainderDiag[i], 0)*max(p.remainderDiag[j], 0)):
+				p.badCurvature = -math.Abs(eij) * dij
 				return Indefinite
 			}
 		}
@@ -269,32 +269,32 @@ func (p *pivotedCholesky) checkRemainder() Status {
 // upperFactor sets dst, rows×len(order), to [T_1 T_2; 0 I 0] with its columns in the given order of directions. The
 // first rank directions in order must be those of the pivots.
 func (p *pivotedCholesky) upperFactor(dst []float64, order []int, rows int) {
-	q := len(order)
-	clear(dst[:rows*q])
+	width := len(order)
+	clear(dst[:rows*width])
 	for j, i := range order {
-		pos := j
+		position := j
 		if j >= p.rank {
-			pos = slices.Index(p.piv[:p.k], i)
+			position = slices.Index(p.piv[:p.k], i)
 		}
-		for a := range min(j+1, p.rank) {
-			dst[a*q+j] = p.t[a*p.k+pos]
+		for row := range min(j+1, p.rank) {
+			dst[row*width+j] = p.t[row*p.k+position]
 		}
 		if j >= p.rank && j < rows {
-			dst[j*q+j] = 1
+			dst[j*width+j] = 1
 		}
 	}
 }
 
-// invertUpper sets dst, k×len(sel), to D⁻¹ times the inverse of upperFactor for the directions sel.
-func (p *pivotedCholesky) invertUpper(dst []float64, sel []int) {
-	q := len(sel)
-	inv := p.scaled[:q*q]
-	p.upperFactor(inv, sel, q)
-	lapack64.Trtri(blas64.Triangular{N: q, Stride: q, Data: inv, Uplo: blas.Upper, Diag: blas.NonUnit})
-	clear(dst[:p.k*q])
-	for a, i := range sel {
-		for j := a; j < q; j++ {
-			dst[i*q+j] = inv[a*q+j] / p.d[i]
+// invertUpper sets dst, k×len(directions), to D⁻¹ times the inverse of upperFactor for the given directions.
+func (p *pivotedCholesky) invertUpper(dst []float64, directions []int) {
+	width := len(directions)
+	inverse := p.scaled[:width*width]
+	p.upperFactor(inverse, directions, width)
+	lapack64.Trtri(blas64.Triangular{N: width, Stride: width, Data: inverse, Uplo: blas.Upper, Diag: blas.NonUnit})
+	clear(dst[:p.k*width])
+	for position, i := range directions {
+		for j := position; j < width; j++ {
+			dst[i*width+j] = inverse[position*width+j] / p.d[i]
 		}
 	}
 }

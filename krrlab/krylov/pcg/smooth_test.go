@@ -45,8 +45,7 @@ func TestResidualSmoothing(t *testing.T) {
 					if rel > unsmoothed.Tol && rel > want.History.RelRes[k][j]*(1+1e-9) ||
 						k > 0 && rel > got.History.RelRes[k-1][j] {
 						t.Errorf("%s, condition %g, iteration %d, column %d: residual %g, without smoothing %g", name,
-							cond, k, j, rel,
-							want.History.RelRes[k][j])
+							cond, k, j, rel, want.History.RelRes[k][j])
 					}
 					if k == 0 || rel < 1e-8 {
 						continue

@@ -111,9 +111,9 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	for i := range s.buf {
 		s.buf[i] = make([]float64, n*t)
 	}
-	for _, v := range []*[]float64{&s.yNorm, &s.xNorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp,
+	for _, vector := range []*[]float64{&s.yNorm, &s.xNorm, &s.target, &s.restartResidual, &s.rho, &s.rhoNew, &s.pAp,
 		&s.alpha, &s.beta, &s.totalDecrease} {
-		*v = make([]float64, t)
+		*vector = make([]float64, t)
 	}
 	s.stepSums = make([]float64, 3*t)
 	s.stagnantSteps, s.cols, s.keptPositions = make([]int, t), make([]int, 0, t), make([]int, 0, t)

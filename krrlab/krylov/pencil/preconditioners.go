@@ -151,8 +151,7 @@ const maxAsymmetry = 1e-5
 // MakePreconditioner constructs the preconditioner of an entry for the draw of row, and records its properties in row.
 // If one rank fails, all ranks return an error.
 func MakePreconditioner(ctx context.Context, bench stage.Bench, entry stage.Entry,
-	row *Row) (*stage.BuiltPreconditioner,
-	error) {
+	row *Row) (*stage.BuiltPreconditioner, error) {
 	problem := bench.Problem()
 	built, err := bench.Make(ctx, entry, row.Draw)
 	if err == nil {

@@ -350,8 +350,7 @@ func formatEstimated(interval estimate.Interval) string {
 		decimals = min(maxDecimals, 1-int(math.Floor(math.Log10(halfWidth))))
 	}
 	return fmt.Sprintf("%.*f ± %s with %.3g %% (%s)", decimals, interval.Value, outward.Up(halfWidth, 2),
-		100*interval.Confidence,
-		interval.Method)
+		100*interval.Confidence, interval.Method)
 }
 
 // Table returns the results of rows that were iterated to the residual tol. The function seconds returns the total time

@@ -87,8 +87,7 @@ func TestSet(t *testing.T) {
 		stored[i] = a[i] + storageError*math.Pow(-1, float64(i))
 	}
 	errBroken, indefinite := errors.New("broken"), append(diagonalMetric{-1}, m[1:]...)
-	preconditioners := []pcg.Preconditioner{nil, m, solverFunc{n, func(dst,
-		row *mat.Dense) error {
+	preconditioners := []pcg.Preconditioner{nil, m, solverFunc{n, func(dst, row *mat.Dense) error {
 		return m.SolveTo(t.Context(), dst, row)
 	}},
 		solverFunc{n, func(*mat.Dense, *mat.Dense) error { return errBroken }}, indefinite}
