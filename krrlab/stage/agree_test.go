@@ -15,7 +15,7 @@ import (
 // single rank keeps its own error.
 func TestAgreeToStop(t *testing.T) {
 	failure := errors.New("bad")
-	for _, c := range []struct {
+	for _, test := range []struct {
 		errs                 []error // error of each rank
 		wantFails, wantStops bool    // wanted outcome of every rank
 	}{
@@ -26,13 +26,13 @@ func TestAgreeToStop(t *testing.T) {
 		{errs: []error{pcg.ErrStop}, wantStops: true},
 	} {
 		var wg sync.WaitGroup
-		for rank, communicator := range comm.Local(len(c.errs), 0) {
+		for rank, communicator := range comm.Local(len(test.errs), 0) {
 			wg.Go(func() {
-				err := stage.AgreeToStop(context.Background(), communicator, c.errs[rank])
-				if errors.Is(err, pcg.ErrStop) != c.wantStops || (err != nil) != (c.wantStops || c.wantFails) ||
-					c.wantFails && c.errs[rank] == failure && !errors.Is(err, failure) {
-					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", c.errs, rank,
-						err, c.wantFails, c.wantStops)
+				err := stage.AgreeToStop(context.Background(), communicator, test.errs[rank])
+				if errors.Is(err, pcg.ErrStop) != test.wantStops || (err != nil) != (test.wantStops ||
+					test.wantFails) || test.wantFails && test.errs[rank] == failure && !errors.Is(err, failure) {
+					t.Errorf("ranks with the errors %v: rank %d returns %v; want a failure %t, a stop %t", test.errs,
+						rank, err, test.wantFails, test.wantStops)
 				}
 			})
 		}

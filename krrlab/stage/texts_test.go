@@ -17,7 +17,7 @@ import (
 
 // TestRoundingInTexts checks that bounds are rounded outward, and that texts say what is unknown.
 func TestRoundingInTexts(t *testing.T) {
-	for _, c := range [][2]string{
+	for _, texts := range [][2]string{
 		{"[" + StorageErrorText(0) + StorageErrorText(Unknown) + "]", "[]"},
 		{StorageErrorText(2e-3), ", ‖E‖₂ ≲ 2.0e-03"},
 		{IntervalText(estimate.Interval{Lo: 1.23456, Value: 2.00004, Hi: 3.45612, Confidence: 0.95}),
@@ -26,7 +26,7 @@ func TestRoundingInTexts(t *testing.T) {
 			"not known, at least 1.234, without an upper bound"},
 		{"[" + Event{Stage: Load, Remaining: -1}.String() + "]", "[load]"},
 	} {
-		testkit.Contains(t, c[0], c[1])
+		testkit.Contains(t, texts[0], texts[1])
 	}
 }
 

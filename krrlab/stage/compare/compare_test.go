@@ -51,7 +51,7 @@ func (m sampledIdentity) NormalTo(_ context.Context, dst *mat.Dense, _ rng.Strea
 // TestFailingSamples checks that a preconditioner is excluded if it cannot sample the start vectors of the Lanczos
 // processes, or if its samples have another covariance than M, and that the other preconditioners keep their results.
 func TestFailingSamples(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		normalTo   func(dst *mat.Dense) error
 		wantReason string
 	}{
@@ -64,10 +64,10 @@ func TestFailingSamples(t *testing.T) {
 		}, "xᵀM⁻¹x = 1.2e+03 for a draw x of N(0, M), n = 300"},
 	} {
 		result := testkit.Must(newLab(krrlab.Config{}).Compare(t.Context(), krrlab.CompareOptions{},
-			krrlab.Given{M: sampledIdentity{identity(n), c.normalTo}, Name: name}, krrlab.Nystrom{S: 30}))
+			krrlab.Given{M: sampledIdentity{identity(n), test.normalTo}, Name: name}, krrlab.Nystrom{S: 30}))
 		for _, row := range result.Rows {
 			if row.Name == name {
-				testkit.Contains(t, row.FailureReason, c.wantReason)
+				testkit.Contains(t, row.FailureReason, test.wantReason)
 			} else if row.FailureReason != "" || row.Steps == 0 || math.IsInf(row.Kappa.Hi, 1) {
 				t.Errorf("%s: the row %s has %d steps, κ = %v and the failure %q", name, row.Name, row.Steps, row.Kappa,
 					row.FailureReason)

@@ -26,7 +26,7 @@ import (
 func TestEvidence(t *testing.T) {
 	const n = 200
 	seeds := suite.Scale(8, 8, 200)
-	for _, c := range []struct {
+	for _, test := range []struct {
 		storage    gram.Storage
 		probes     int
 		confidence float64
@@ -37,7 +37,7 @@ func TestEvidence(t *testing.T) {
 		ratios := 0.0     // sum of the widths of estimates, relative to the proved intervals
 		for seed := range seeds {
 			lab := testkit.Must(krrlab.New(datasets.SyntheticRegression(n, 3, 0.1, uint64(seed%4)), krrlab.Config{
-				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: c.storage,
+				Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.05, Solver: krrlab.PCG, Storage: test.storage,
 				Seed: uint64(seed)}))
 			var chol mat.Cholesky
 			if !chol.Factorize(exactMatrix(t, lab)) {
@@ -54,8 +54,8 @@ func TestEvidence(t *testing.T) {
 				}
 				widths[name] += logDet.Hi - logDet.Lo
 			}
-			result := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: c.probes, Steps: 60,
-				Confidence: c.confidence, MaxExactN: -1, Width: 0.5, With: stage.Entries{
+			result := testkit.Must(lab.Compare(t.Context(), krrlab.CompareOptions{Probes: test.probes, Steps: 60,
+				Confidence: test.confidence, MaxExactN: -1, Width: 0.5, With: stage.Entries{
 					{Text: "features features=60"}, {Text: "nystrom features=40 lambda-p=0.2"},
 					{Text: "rpcholesky features=40 spectral=true"}, {Text: "vecchia features=20 neighbors=10"}}},
 				krrlab.Given{M: identity(n), Name: "given"}))
@@ -71,7 +71,7 @@ func TestEvidence(t *testing.T) {
 					withoutBound++
 					continue
 				}
-				if logDet == nil || likelihood == nil || logDet.Confidence != c.confidence {
+				if logDet == nil || likelihood == nil || logDet.Confidence != test.confidence {
 					t.Fatalf("%s: %v, %v, %s", row.Name, logDet, likelihood, row.FailureReason)
 				}
 				for _, interval := range []*estimate.Interval{logDet, likelihood} {
@@ -89,33 +89,33 @@ func TestEvidence(t *testing.T) {
 					best = &result.Rows[i]
 				}
 			}
-			if (best == nil) != (c.probes == 1) { // Student's t needs at least two processes
-				t.Fatalf("%d processes, an estimate by %v", c.probes, best)
+			if (best == nil) != (test.probes == 1) { // Student's t needs at least two processes
+				t.Fatalf("%d processes, an estimate by %v", test.probes, best)
 			}
 			if best != nil {
 				logDet := best.LogDetEstimate
 				count("estimate", logDet, best.LikelihoodEstimate)
 				ratios += (logDet.Hi - logDet.Lo) / (best.LogDetA.Hi - best.LogDetA.Lo)
 				testkit.Contains(t, result.String(), fmt.Sprintf("(Student's t, %d Lanczos processes), estimated by",
-					c.probes))
+					test.probes))
 			}
 			if seed == 0 {
 				testkit.Contains(t, result.String(), "ln det(K+λI)", "−2 ln p(y) = ", "proved by")
 			}
 		}
-		t.Logf("%v, %d processes: %d estimates, on average %.3g times as wide as the proved intervals", c.storage,
-			c.probes, intervals["estimate"], ratios/float64(max(1, intervals["estimate"])))
+		t.Logf("%v, %d processes: %d estimates, on average %.3g times as wide as the proved intervals", test.storage,
+			test.probes, intervals["estimate"], ratios/float64(max(1, intervals["estimate"])))
 		if withoutBound > seeds/4 {
 			t.Errorf("%d of %d seeds have no interval", withoutBound, seeds)
 		}
 		for name, runs := range intervals {
-			t.Logf("%v, %d processes, %g: %s missed %d of %d, mean width %.3g", c.storage, c.probes, c.confidence, name,
-				misses[name], runs, widths[name]/float64(runs))
+			t.Logf("%v, %d processes, %g: %s missed %d of %d, mean width %.3g", test.storage, test.probes,
+				test.confidence, name, misses[name], runs, widths[name]/float64(runs))
 			// The number of misses is stochastically at most Binomial(runs, 1−confidence). The test fails if so many
 			// misses have a probability below 1e-4.
-			missDistribution := distuv.Binomial{N: float64(runs), P: 1 - c.confidence}
+			missDistribution := distuv.Binomial{N: float64(runs), P: 1 - test.confidence}
 			if missCount := misses[name]; missCount > 0 && 1-missDistribution.CDF(float64(missCount)-1) < 1e-4 {
-				t.Errorf("%s missed %d of %d, at %g", name, missCount, runs, c.confidence)
+				t.Errorf("%s missed %d of %d, at %g", name, missCount, runs, test.confidence)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func TestPlotAgainst(t *testing.T) {
 	failed, unconverged := row("b", 30, 1), row("b", 40, 1)
 	failed.FailureReason, unconverged.Status = "M", pcg.MaxIterations
 	result.Rows = append(result.Rows, failed, unconverged)
-	for _, c := range []struct {
+	for _, test := range []struct {
 		against string
 		want    []plots.Series
 	}{
@@ -42,12 +42,12 @@ func TestPlotAgainst(t *testing.T) {
 			{Name: "Nyström, form = u", X: []float64{1010, 1040}, Y: []float64{20, 5}},
 			{Name: "b", X: []float64{1010, 1020}, Y: []float64{7, 6}}}},
 	} {
-		result.Against = c.against
-		for i := range c.want {
-			c.want[i].Style = plots.Points
+		result.Against = test.against
+		for i := range test.want {
+			test.want[i].Style = plots.Points
 		}
-		if figure := result.Plot(); !reflect.DeepEqual(figure.Series, c.want) {
-			t.Errorf("series against %s: %+v, want %+v", c.against, figure.Series, c.want)
+		if figure := result.Plot(); !reflect.DeepEqual(figure.Series, test.want) {
+			t.Errorf("series against %s: %+v, want %+v", test.against, figure.Series, test.want)
 		}
 	}
 }

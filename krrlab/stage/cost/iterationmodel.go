@@ -66,7 +66,7 @@ const (
 	sameRidge = 100
 )
 
-// rankFactors are the ranks that RankCandidates returns, in units of the default rank. The default comes first.
+// rankFactors are the ranks that RankCandidates returns, in units of DefaultRank, which comes first.
 var rankFactors = [...]float64{1, 0.5, math.Sqrt2 / 2, math.Sqrt2, 2}
 
 // DefaultRank returns n/20, but at most 12,000.
@@ -78,7 +78,7 @@ func (m *IterationModel) DefaultRank() int {
 func (m *IterationModel) Rank() int { return min(cmp.Or(m.S, m.DefaultRank()), maxRank) }
 
 // RankCandidates returns the ranks to choose among: the requested one, or else DefaultRank and four others from half to
-// twice that. They are at most LowRank, as more pivots would save few iterations.
+// twice that. None of them exceeds LowRank, because more pivots would save few iterations.
 func (m *IterationModel) RankCandidates() (ranks []int) {
 	if m.S > 0 {
 		return []int{m.Rank()}
@@ -93,8 +93,8 @@ func (m *IterationModel) RankCandidates() (ranks []int) {
 	return ranks
 }
 
-// Fastest returns the preconditioner with the least TrainingSeconds, the first one of equals. If the costs are not
-// known, it returns the first preconditioner.
+// Fastest returns the preconditioner with the least TrainingSeconds, and the first one of several with equal seconds.
+// If TrainingSeconds is nil, it returns the first preconditioner.
 func (m *IterationModel) Fastest(preconditioners ...stage.Preconditioner) stage.Preconditioner {
 	if m.TrainingSeconds == nil {
 		return preconditioners[0]
@@ -114,16 +114,18 @@ func (m *IterationModel) PivotRidge(rank int) float64 {
 }
 
 // gamma returns γ, an estimate of tr(K−FFᵀ)/r for a factor F with the given number r of pivots, and at most
-// LargestRowSum. For r = DefaultRank it is (n−r)·PilotResidual/r, with SampleSize for r if that is more. If DefaultRank
-// is more than SampleSize, the estimate is too large, because the residual of a point decreases with r.
+// LargestRowSum. For r = DefaultRank it is (n−r)·PilotResidual/r, or with r replaced by SampleSize if SampleSize is
+// larger. If DefaultRank is more than SampleSize, the estimate is too large, because the residual of a point decreases
+// with r.
 //
-// For another r, γ is multiplied by (DefaultRank/r)^q, so that the predicted iterations are in proportion to r^(−q/4) if
-// λ is small. In the kept testbed, where ranks are n/40 and n/10, iterations decrease about as r^−((1+Decay)/2), at most
-// as r^−1, and hardly at all if Decay is close to 0, as for COVTYPE (experiments/testbed, TestRefit).
+// For another r, γ is multiplied by (DefaultRank/r)^q with q = min(12·Decay, 2+2·Decay, 4), so that the predicted
+// iterations are in proportion to r^(−q/4) if λ is small. The numbers in q were fitted to the stored results of the
+// testbed for the ranks n/40 and n/10 (experiments/testbed, TestRefit). There iterations decrease about as
+// r^−((1+Decay)/2), at most as r^−1, and hardly at all if Decay is close to 0, as for COVTYPE.
 func (m *IterationModel) gamma(rank int) float64 {
 	r := float64(max(m.SampleSize, m.DefaultRank()))
-	q := min(12*m.Decay, 2+2*m.Decay, 4)
-	change := math.Pow(float64(m.DefaultRank())/float64(max(1, rank)), q)
+	exponent := min(12*m.Decay, 2+2*m.Decay, 4)
+	change := math.Pow(float64(m.DefaultRank())/float64(max(1, rank)), exponent)
 	return min((float64(m.N)-r)*m.PilotResidual/r*change, m.LargestRowSum)
 }
 

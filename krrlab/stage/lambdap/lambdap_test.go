@@ -119,8 +119,9 @@ func TestBound(t *testing.T) {
 	}
 	// The wanted values are (1+η/λ)·(1+η/λ_p) for λ_p ≤ λ+η. The first factor is attained by K = diag(η, 0) with Z = 0,
 	// and the second by K = 0 with ZZᵀ = diag(0, η).
-	for _, c := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510}, {1e-3, 11 * 1001}} {
-		testkit.Near(t, Bound(0.1, c.lambdaP, 1), c.want, 1e-9*c.want, c.lambdaP)
+	for _, test := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510},
+		{1e-3, 11 * 1001}} {
+		testkit.Near(t, Bound(0.1, test.lambdaP, 1), test.want, 1e-9*test.want, test.lambdaP)
 	}
 	testkit.Equal(t, Bound(0.1, 0.1, 0), 1)
 	testkit.Panics(t, map[string]func(){

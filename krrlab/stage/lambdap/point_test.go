@@ -14,7 +14,7 @@ import (
 // bounds by η: for λ = 1, η = 3 and λ_p = 2 the spectrum lies in [1/5, 2].
 func TestClipByEta(t *testing.T) {
 	interval := func(lo, hi float64) estimate.Interval { return estimate.Interval{Value: lo, Lo: lo, Hi: hi} }
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name              string
 		smallest, largest estimate.Interval // of the eigenvalues, by the Lanczos process
 		kError            float64           // storage error, relative to λ
@@ -27,17 +27,19 @@ func TestClipByEta(t *testing.T) {
 			1.5 / 0.9 / (0.25 / 1.1)},
 		{"the upper end of κ is not below the lower one", interval(1, 1), interval(2.5, 2.5), 0, 2.5, 2.5},
 	} {
-		p := Point{Row: pencil.Row{LambdaP: 2}}
-		p.Kappa, p.Min, p.Max = lanczos.FromIntervals(c.smallest, c.largest).PerturbedIntervals(c.kError)
-		p.ClipByEta(1, 3)
-		if k := p.Kappa; math.Abs(k.Lo-c.wantLo) > 1e-14*c.wantLo || math.Abs(k.Hi-c.wantHi) > 1e-14*c.wantHi {
-			t.Errorf("%s: κ %+v, want [%g, %g]", c.name, p.Kappa, c.wantLo, c.wantHi)
+		point := Point{Row: pencil.Row{LambdaP: 2}}
+		point.Kappa, point.Min, point.Max = lanczos.FromIntervals(test.smallest,
+			test.largest).PerturbedIntervals(test.kError)
+		point.ClipByEta(1, 3)
+		if kappa := point.Kappa; math.Abs(kappa.Lo-test.wantLo) > 1e-14*test.wantLo ||
+			math.Abs(kappa.Hi-test.wantHi) > 1e-14*test.wantHi {
+			t.Errorf("%s: κ %+v, want [%g, %g]", test.name, point.Kappa, test.wantLo, test.wantHi)
 		}
 	}
-	p := Point{Row: pencil.Row{LambdaP: 2, FailureReason: "A as stored is indefinite"}}
-	p.Kappa, p.Min, p.Max = lanczos.FromIntervals(interval(-2, -1), interval(1, 2)).PerturbedIntervals(0)
-	if p.ClipByEta(1, 3); !math.IsInf(p.Kappa.Hi, 1) {
-		t.Errorf("κ of an indefinite K+λI: %+v, want no upper bound", p.Kappa)
+	point := Point{Row: pencil.Row{LambdaP: 2, FailureReason: "A as stored is indefinite"}}
+	point.Kappa, point.Min, point.Max = lanczos.FromIntervals(interval(-2, -1), interval(1, 2)).PerturbedIntervals(0)
+	if point.ClipByEta(1, 3); !math.IsInf(point.Kappa.Hi, 1) {
+		t.Errorf("κ of an indefinite K+λI: %+v, want no upper bound", point.Kappa)
 	}
 }
 

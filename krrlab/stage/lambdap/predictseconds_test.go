@@ -17,7 +17,7 @@ func TestPredictSeconds(t *testing.T) {
 		return Point{Row: pencil.Row{Iteration: pencil.Iteration{Predicted: predicted, Iterations: iterations,
 			Status: status}, Spectrum: pencil.Spectrum{Kappa: estimate.Certain(kappa, 0, "")}}}
 	}
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		points  []Point
 		best    int
 		seconds float64 // predicted seconds of the best point
@@ -35,14 +35,14 @@ func TestPredictSeconds(t *testing.T) {
 			point(30, measured(30), pcg.Converged, 1)}, 1, 18},
 		"no point has known iterations": {[]Point{point(0, nil, 0, 1)}, -1, 0},
 	} {
-		state := &sweepState{Sweep: &Sweep{Points: c.points, Best: -1, SetUpSeconds: 3, IterationSeconds: 0.5}}
+		state := &sweepState{Sweep: &Sweep{Points: test.points, Best: -1, SetUpSeconds: 3, IterationSeconds: 0.5}}
 		state.predictSeconds()
-		if state.Best != c.best {
-			t.Errorf("%s: point %d is chosen, want %d", name, state.Best, c.best)
+		if state.Best != test.best {
+			t.Errorf("%s: point %d is chosen, want %d", name, state.Best, test.best)
 			continue
 		}
-		if c.best >= 0 && state.Points[c.best].Seconds != c.seconds {
-			t.Errorf("%s: %g s, want %g", name, state.Points[c.best].Seconds, c.seconds)
+		if test.best >= 0 && state.Points[test.best].Seconds != test.seconds {
+			t.Errorf("%s: %g s, want %g", name, state.Points[test.best].Seconds, test.seconds)
 		}
 	}
 }

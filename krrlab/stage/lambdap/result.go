@@ -72,15 +72,15 @@ func (r *Result) Table() *plots.Table {
 			rows, points = append(rows, &sweep.Points[i].Row), append(points, &sweep.Points[i])
 		}
 	}
-	t := pencil.Table("λ_p: "+r.Dataset, rows, r.Tol, func(row *pencil.Row) float64 {
+	table := pencil.Table("λ_p: "+r.Dataset, rows, r.Tol, func(row *pencil.Row) float64 {
 		return points[slices.Index(rows, row)].Seconds
 	})
-	t.Columns = append(t.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
-	for i, p := range points { // The name of a row is its λ_p, which has a column. The features replace it.
-		t.Rows[i][0] = plots.Text(r.Features)
-		t.Rows[i] = append(t.Rows[i], plots.AtMost(p.Bound))
+	table.Columns = append(table.Columns, plots.Column{Name: "bound by η", Format: "%.4g"})
+	for i, point := range points { // The name of a row is its λ_p, which has a column. The features replace it.
+		table.Rows[i][0] = plots.Text(r.Features)
+		table.Rows[i] = append(table.Rows[i], plots.AtMost(point.Bound))
 	}
-	return t
+	return table
 }
 
 // Plot draws κ with its interval and the bound by η against λ_p, and the iterations in a second panel. λ, 10λ and λ+η
@@ -98,23 +98,23 @@ func (r *Result) Plot() *plots.Figure {
 	if slices.ContainsFunc(iterations.Y, func(v float64) bool { return v > 0 }) {
 		panels = append(panels, plots.Sweep("", "λ_p", "iterations", marks, iterations))
 	}
-	f := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", r.Dataset, r.Lambda), 1, panels...)
-	f.ShareX = true
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
+	figure := plots.Grid(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", r.Dataset, r.Lambda), 1, panels...)
+	figure.ShareX = true
+	figure.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.",
 		r.Kernel.InProse(r.Features), sweep.S, 100*sweep.Points[0].Kappa.Confidence)
-	f.Controls = r.controls()
+	figure.Controls = r.controls()
 	if sweep.Best >= 0 {
 		point := &sweep.Points[sweep.Best]
-		f.Panels[0].Marks = []plots.Mark{{X: point.LambdaP, Y: point.Kappa.Value, Label: "least time"}}
+		figure.Panels[0].Marks = []plots.Mark{{X: point.LambdaP, Y: point.Kappa.Value, Label: "least time"}}
 	}
 	var largestKappa float64
 	for _, point := range sweep.Points {
 		largestKappa = max(largestKappa, point.Kappa.Value)
 	}
 	if largestKappa > 1 && !math.IsInf(largestKappa, 1) { // The bound and the upper ends may be far above κ.
-		f.Panels[0].Y.Min, f.Panels[0].Y.Max = 1, 30*largestKappa
+		figure.Panels[0].Y.Min, figure.Panels[0].Y.Max = 1, 30*largestKappa
 	}
-	return f
+	return figure
 }
 
 // plotMap draws heat maps of κ and of the predicted time over λ_p and s.

@@ -85,8 +85,8 @@ func (o Options) Run(ctx context.Context, bench stage.Bench) (stage.Stage, error
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range r.Scores {
-		if s.Error.Value < r.Scores[r.Best].Error.Value {
+	for i, score := range r.Scores {
+		if score.Error.Value < r.Scores[r.Best].Error.Value {
 			r.Best = i
 		}
 	}
@@ -175,8 +175,8 @@ func (o *Options) landmarkKind() (stage.LowRank, error) {
 	}
 	lowRank, ok := parsed.(stage.LowRank)
 	if ok {
-		_, random := lowRank.Approximation(nil).FeatureSource.(stage.RandomFeatures)
-		ok = !random
+		_, isRandom := lowRank.Approximation(nil).FeatureSource.(stage.RandomFeatures)
+		ok = !isRandom
 	}
 	if !ok {
 		return nil, fmt.Errorf("--precond %s: want one of landmarks, such as nystrom or rpcholesky", o.Precond)
@@ -187,9 +187,9 @@ func (o *Options) landmarkKind() (stage.LowRank, error) {
 // approximation returns the landmarks of the options, or those of the configuration if the options name none.
 func (o *Options) approximation(problem *stage.Problem) (*stage.Approximation, error) {
 	if o.Precond == "" && o.Rank == 0 && problem.Z != nil && problem.Z.Map() == nil {
-		z := *problem.Z
-		z.Spectral = false
-		return &z, nil
+		approximation := *problem.Z
+		approximation.Spectral = false
+		return &approximation, nil
 	}
 	lowRank, err := o.landmarkKind()
 	if err != nil {
@@ -201,9 +201,9 @@ func (o *Options) approximation(problem *stage.Problem) (*stage.Approximation, e
 	if err != nil {
 		return nil, err
 	}
-	z := withDefaults.(stage.LowRank).Approximation(problem.Kernel)
-	z.Spectral = false
-	return z, nil
+	approximation := withDefaults.(stage.LowRank).Approximation(problem.Kernel)
+	approximation.Spectral = false
+	return approximation, nil
 }
 
 // scorePath sets the scores from random probes in one subspace for all λ (leaveout.Path). It returns an error for

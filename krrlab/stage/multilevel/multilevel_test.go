@@ -20,14 +20,14 @@ func TestCoverage(t *testing.T) {
 	const n, lambda, lambdaP = 120, 0.05, 0.1
 	seeds := suite.Scale(20, 40, 200)
 	p, k := newTestProblem(t, n, lambda, lambdaP)
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name     string
 		width    int
 		sketches sketch.Composition
 	}{{"fewer features than points", 50, nil}, {"more features than points", 300, nil}, {"chain", 300, twoSketches}} {
 		covered, narrow := 0, 0 // number of pairs of intervals that contain both values, and that are both narrow
 		for seed := range uint64(seeds) {
-			featureMap := drawFeatures(t, c.width, c.sketches, seed)
+			featureMap := drawFeatures(t, test.width, test.sketches, seed)
 			measurement := testkit.Must(measure(t.Context(), p, featureMap, rng.New(seed).Sub("measure"),
 				completeOptions(Options{})))
 			norm, kappa := DenseReference(t, OuterProduct(featureMap, p.X), k, lambda, lambdaP)
@@ -42,12 +42,13 @@ func TestCoverage(t *testing.T) {
 			}
 			if measurement.Error.Confidence != 0.975 || measurement.Kappa.Confidence != 0.95 ||
 				!measurement.Converged || measurement.TrueResidual > 1e-3 || measurement.SkipReason != "" {
-				t.Fatalf("%s, seed %d: %+v", c.name, seed, measurement)
+				t.Fatalf("%s, seed %d: %+v", test.name, seed, measurement)
 			}
 		}
-		t.Logf("%s: %d of %d pairs of intervals cover, %d are narrow", c.name, covered, seeds, narrow)
+		t.Logf("%s: %d of %d pairs of intervals cover, %d are narrow", test.name, covered, seeds, narrow)
 		if 10*covered < 9*seeds || 10*narrow < 9*seeds {
-			t.Errorf("%s: %d of %d pairs of intervals cover, %d are narrow; want 90 %%", c.name, covered, seeds, narrow)
+			t.Errorf("%s: %d of %d pairs of intervals cover, %d are narrow; want 90 %%", test.name, covered, seeds,
+				narrow)
 		}
 	}
 }

@@ -51,7 +51,8 @@ func chooseByPilot(ctx context.Context, t *Task, pilot *Pilot, rates cost.Rates)
 			K: &pilot.choice, ErrorKnown: t.Comm.Size() == 1},
 		iterationModel: cost.IterationModel{Kernel: t.Kernel, N: t.N, SampleSize: pilot.SampleSize, Lambda: t.Lambda,
 			S: t.Fixed.S, LambdaP: t.Fixed.LambdaP, PilotResidual: pilot.Residual, LowRank: pilot.LowRank,
-			Decay: pilot.Decay, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum, MaxDiagonal: pilot.maxDiagonal}}
+			Decay: pilot.Decay, MeanRowSum: pilot.MeanRowSum, LargestRowSum: pilot.LargestRowSum,
+			MaxDiagonal: pilot.maxDiagonal}}
 	list, err := m.candidates(ctx)
 	if err != nil {
 		return nil, err
@@ -138,11 +139,11 @@ func (m *model) sortKey(c *cost.Candidate) float64 {
 	return c.Seconds.Training()
 }
 
-// chooseStorage predicts the costs of an iterative method with the first of the given storages that fits into memory, or
-// with the last one, as a refused candidate. Automatic storage in 16 bits is skipped for a preconditioner that reads
-// entries of K.
+// chooseStorage predicts the costs of an iterative method with the first of the given storages that fits into memory.
+// If none fits, the candidate has the last storage and is refused. Automatic storage in 16 bits is skipped for a
+// preconditioner that reads entries of K.
 func (m *model) chooseStorage(c *cost.Candidate, storages []gram.Storage) {
-	_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner)
+	_, needsExactK := c.Preconditioner.(stage.KernelPreconditioner) // M is computed from entries of K
 	for _, c.Storage = range storages {
 		autoFixed16 := c.Storage == gram.Fixed16 && m.Fixed.Storage == gram.Auto
 		if m.predict(c); c.RefusalReason == "" && !(autoFixed16 && needsExactK) {
@@ -151,8 +152,8 @@ func (m *model) chooseStorage(c *cost.Candidate, storages []gram.Storage) {
 	}
 }
 
-// candidates lists the candidates that respect the choices in Task.Fixed, with predicted costs. Iterative methods have
-// one of the storages of kernelStorages (chooseStorage).
+// candidates lists the candidates that respect the choices in Task.Fixed, with predicted costs. The storage of an
+// iterative method is one of kernelStorages (chooseStorage).
 func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err error) {
 	fixed, storages := m.Fixed, m.kernelStorages(ctx)
 	addIfAllowed := func(c cost.Candidate) {
@@ -177,8 +178,8 @@ func (m *model) candidates(ctx context.Context) (list []*cost.Candidate, err err
 		plainSolver, precondSolver = cost.BlockPCG, cost.BlockPCG
 	}
 	if fixed.S == 0 && fixed.LambdaP == 0 && (fixed.Precond == nil || isIdentity(fixed.Precond)) {
-		for _, s := range m.directStorages() {
-			addIfAllowed(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: s})
+		for _, storage := range m.directStorages() {
+			addIfAllowed(cost.Candidate{Solver: cost.Direct, Precond: cost.None, Storage: storage})
 		}
 		addIfAllowed(cost.Candidate{Solver: plainSolver, Precond: cost.None})
 	}
@@ -346,10 +347,10 @@ func (m *model) changeConditions(p *Plan) (conditions []string) {
 					iterative.Iterations, runnerUp))
 		}
 	}
-	for _, c := range p.Candidates {
-		if c.RefusalReason != "" && c.Seconds.Training() < choice.Seconds.Training() {
+	for _, candidate := range p.Candidates {
+		if candidate.RefusalReason != "" && candidate.Seconds.Training() < choice.Seconds.Training() {
 			return append(conditions, fmt.Sprintf("a memory budget of %s in addition to the program: then %v, %.3g s",
-				accel.FormatBytes(c.Bytes), c, c.Seconds.Training()))
+				accel.FormatBytes(candidate.Bytes), candidate, candidate.Seconds.Training()))
 		}
 	}
 	return conditions

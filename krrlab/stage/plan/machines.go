@@ -142,12 +142,12 @@ func (o Options) bestScaling(ctx context.Context, p *Plan, problem *stage.Proble
 		if model.K.Sparse == nil && p.Pilot.task.Fixed.Storage == gram.Auto {
 			candidate.Storage = gram.Auto // Scale chooses it again for the memory of the machines.
 		}
-		s := m.Scale(p.Header, model, candidate)
-		if s.IterationSource = "by the rule"; o.Iterations > 0 {
-			s.IterationSource = "as given"
+		scaling := m.Scale(p.Header, model, candidate)
+		if scaling.IterationSource = "by the rule"; o.Iterations > 0 {
+			scaling.IterationSource = "as given"
 		}
-		if best == nil || s.betterThan(best) {
-			best = s
+		if best == nil || scaling.betterThan(best) {
+			best = scaling
 		}
 	}
 	if best == nil {

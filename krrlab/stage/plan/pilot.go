@@ -98,11 +98,10 @@ func newPilot(ctx context.Context, t *Task) (*Pilot, error) {
 	return p, err
 }
 
-// An entry of K is timed at most maxTimings times, and less often if the two quickest timings agree within a factor of
-// timingAgreement. The quickest timing is used, because other programs disturb it least.
+// An entry of K is timed several times. The quickest timing is used, because other programs disturb it least.
 const (
-	maxTimings      = 5
-	timingAgreement = 1.05
+	maxTimings      = 5    // largest number of timings
+	timingAgreement = 1.05 // ratio of the two quickest timings at which no further timing is needed
 )
 
 // maxTimingSpread is the largest ratio of the slowest to the quickest timing that a report does not mention.
@@ -123,15 +122,16 @@ func timeEntry(ctx context.Context, k *gram.Matrix) (seconds, spread float64, er
 	n := k.Dim()
 	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	err = k.MulTo(ctx, y, x)
-	quickest, second, slowest := math.Inf(1), math.Inf(1), 0.
-	for i := 0; i < 2 || i < maxTimings && second > timingAgreement*quickest; i++ {
+	quickest, secondQuickest, slowest := math.Inf(1), math.Inf(1), 0.
+	for i := 0; i < 2 || i < maxTimings && secondQuickest > timingAgreement*quickest; i++ {
 		best := math.Inf(1) // the quickest product within 2 ms
 		for start := time.Now(); err == nil && (math.IsInf(best, 1) || time.Since(start) < 2*time.Millisecond); {
 			productStart := time.Now()
 			err = k.MulTo(ctx, y, x)
 			best = min(best, max(time.Since(productStart).Seconds(), 1e-9)) // positive, as callers divide by it
 		}
-		quickest, second, slowest = min(quickest, best), min(second, max(quickest, best)), max(slowest, best)
+		quickest, secondQuickest, slowest = min(quickest, best), min(secondQuickest, max(quickest, best)),
+			max(slowest, best)
 	}
 	return quickest / (float64(n) * float64(n) / 2), slowest / quickest, cmp.Or(err, ctx.Err())
 }
@@ -154,8 +154,9 @@ func (p *Pilot) sumRows(k *mat.Dense) {
 }
 
 // factorize overwrites k by its Cholesky factor, after adding a multiple of the identity that covers rounding errors.
-// It sets Residual to the mean of the last fifth of the squared pivots, Decay by the windows that end at m/2 and m, and LowRank. If k is not positive definite, the
-// rows from the failing pivot on keep their values, and their diagonal entries serve as pivots.
+// It sets Residual to the mean of the last fifth of the squared pivots, Decay from the fifths that end at half and at
+// all of the pivots, and LowRank. If k is not positive definite, the rows from the failing pivot on keep their values,
+// and their diagonal entries serve as pivots.
 func (p *Pilot) factorize(k *mat.Dense) {
 	m, l := p.SampleSize, k.RawMatrix().Data
 	for i := range m {
@@ -170,7 +171,7 @@ func (p *Pilot) factorize(k *mat.Dense) {
 	windowMean := func(i int) float64 { return floats.Sum(pivots[i:i+fifth]) / float64(fifth) }
 	p.Residual = windowMean(m - fifth)
 	if half := m/2 - fifth; half >= 0 && p.Residual > 0 && windowMean(half) > p.Residual {
-		p.Decay = math.Log2(windowMean(half) / p.Residual) // when the number of points doubles
+		p.Decay = math.Log2(windowMean(half) / p.Residual) // The number of points doubles between the windows.
 	}
 	p.LowRank = p.lowRank(fifth, windowMean)
 }

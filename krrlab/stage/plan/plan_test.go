@@ -129,7 +129,7 @@ func TestPilotRank(t *testing.T) {
 // TestChoice checks that all candidates respect the choices of the user, that candidates that need too much memory are
 // refused, and that no other candidate is predicted to be faster than the choice.
 func TestChoice(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		fix      func(*Task)                  // sets the choice of the user
 		respects func(c *cost.Candidate) bool // reports whether a candidate respects the choice
 	}{
@@ -139,14 +139,18 @@ func TestChoice(t *testing.T) {
 		"direct": {func(t *Task) { t.Fixed.Solver = cost.Direct },
 			func(c *cost.Candidate) bool { return c.Solver == cost.Direct }},
 		"preconditioner": {func(t *Task) { t.Fixed.Precond = recipe.RPCholesky{S: 77, LambdaP: 0.3} },
-			func(c *cost.Candidate) bool { return c.Precond == "rpcholesky" && c.S == 77 && c.LambdaP == 0.3 }},
+			func(c *cost.Candidate) bool {
+				return c.Precond == "rpcholesky" && c.S == 77 && c.LambdaP == 0.3
+			}},
 		"nystrom": {func(t *Task) { t.Fixed.Precond = recipe.Nystrom{S: 77} },
 			func(c *cost.Candidate) bool { return c.Precond == "nystrom" && c.S == 77 }},
-		"rank":  {func(t *Task) { t.Fixed.S = 99 }, func(c *cost.Candidate) bool { return c.S == 99 }},
-		"ridge": {func(t *Task) { t.Fixed.LambdaP = 0.7 }, func(c *cost.Candidate) bool { return c.LambdaP == 0.7 }},
-		"neighbors": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{Neighbors: 77} }, func(c *cost.Candidate) bool {
-			return c.Neighbors == 77 && c.Flags() == "--solver pcg --precond 'vecchia neighbors=77'"
-		}},
+		"rank": {func(t *Task) { t.Fixed.S = 99 }, func(c *cost.Candidate) bool { return c.S == 99 }},
+		"ridge": {func(t *Task) { t.Fixed.LambdaP = 0.7 },
+			func(c *cost.Candidate) bool { return c.LambdaP == 0.7 }},
+		"neighbors": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{Neighbors: 77} },
+			func(c *cost.Candidate) bool {
+				return c.Neighbors == 77 && c.Flags() == "--solver pcg --precond 'vecchia neighbors=77'"
+			}},
 		"pivots of a sparse inverse": {func(t *Task) { t.Fixed.Precond = recipe.Vecchia{S: 77} },
 			func(c *cost.Candidate) bool {
 				return c.S == 77 && c.Neighbors > 0 && c.String() == "pcg, vecchia, s = 77"
@@ -171,18 +175,20 @@ func TestChoice(t *testing.T) {
 			func(c *cost.Candidate) bool { return c.RefusalReason != "" || c.Bytes <= 2e6 }},
 	} {
 		task := smoothTask(1200, 4)
-		c.fix(task)
+		test.fix(task)
 		p := planOf(t, task, imaginaryRates())
 		for i, candidate := range p.Candidates {
-			if !c.respects(candidate) {
+			if !test.respects(candidate) {
 				t.Errorf("%s: the candidate %v ignores the choice: %+v", name, candidate, candidate)
 			}
-			s := candidate.Seconds
-			if sum := s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict; !(sum > 0) ||
-				math.Abs(sum-s.Total) > 1e-12*sum || candidate.Bytes <= 0 {
-				t.Errorf("%s: %v: seconds %+v with the sum %g, %d bytes", name, candidate, s, sum, candidate.Bytes)
+			seconds := candidate.Seconds
+			sum := seconds.Kernel + seconds.Features + seconds.Factor + seconds.Solve + seconds.Residual +
+				seconds.Predict
+			if !(sum > 0) || math.Abs(sum-seconds.Total) > 1e-12*sum || candidate.Bytes <= 0 {
+				t.Errorf("%s: %v: seconds %+v with the sum %g, %d bytes", name, candidate, seconds, sum,
+					candidate.Bytes)
 			}
-			if candidate.RefusalReason == "" && (s.Training() < p.Choice.Seconds.Training() || i > 0 &&
+			if candidate.RefusalReason == "" && (seconds.Training() < p.Choice.Seconds.Training() || i > 0 &&
 				p.Candidates[i-1].RefusalReason != "") {
 				t.Errorf("%s: %v is number %d, after a refused one or faster than the choice %v", name, candidate, i,
 					&p.Choice)
@@ -234,9 +240,9 @@ func TestChosenMethod(t *testing.T) {
 		t.Errorf("a rough kernel: %v", p)
 	}
 	wide.Lambda /= 1000 // the residual of the pilot sample is 25,000 λ
-	for _, c := range planOf(t, wide, imaginaryRates()).Candidates {
-		if c.Precond == "rpcholesky" && (c.S <= 200 || c.LambdaP != 10*wide.Lambda) {
-			t.Errorf("a rough kernel, small λ: %v", c)
+	for _, candidate := range planOf(t, wide, imaginaryRates()).Candidates {
+		if candidate.Precond == "rpcholesky" && (candidate.S <= 200 || candidate.LambdaP != 10*wide.Lambda) {
+			t.Errorf("a rough kernel, small λ: %v", candidate)
 		}
 	}
 	fastRates := imaginaryRates()
@@ -257,9 +263,10 @@ func TestChosenMethod(t *testing.T) {
 	}
 	duplicates.Kernel = kernel.Gaussian{Sigma: 0.2} // for which u‖K‖₂ < λ < u·n·max k(x, x) with u = 2⁻²⁴
 	duplicates.Fixed.Solver = cost.Direct
-	if p = planOf(t, duplicates, imaginaryRates()); !slices.ContainsFunc(p.Candidates, func(c *cost.Candidate) bool {
-		return c.Storage == gram.Float32 && c.Iterations > 0
-	}) {
+	if p = planOf(t, duplicates, imaginaryRates()); !slices.ContainsFunc(p.Candidates,
+		func(candidate *cost.Candidate) bool {
+			return candidate.Storage == gram.Float32 && candidate.Iterations > 0
+		}) {
 		t.Errorf("a narrow kernel: %v", p)
 	}
 }
@@ -271,9 +278,9 @@ func TestPrecomputed(t *testing.T) {
 	k := mat.DenseCopyOf(testkit.KernelMatrix(task.Kernel, task.X))
 	task.Kernel = testkit.Must(kernel.NewPrecomputed(points.NewDense(n, n, k.RawMatrix().Data)))
 	task.X = kernel.PrecomputedPoints(n)
-	for _, c := range planOf(t, task, imaginaryRates()).Candidates {
-		if c.Solver != cost.Direct && c.Storage != gram.Recompute {
-			t.Errorf("%v: storage %v, want %v", c, c.Storage, gram.Recompute)
+	for _, candidate := range planOf(t, task, imaginaryRates()).Candidates {
+		if candidate.Solver != cost.Direct && candidate.Storage != gram.Recompute {
+			t.Errorf("%v: storage %v, want %v", candidate, candidate.Storage, gram.Recompute)
 		}
 	}
 }
@@ -307,9 +314,10 @@ func TestTinyEntries(t *testing.T) {
 		} {
 			task := smoothTask(300, 1)
 			task.Kernel = kernel.Func{Name: name, F: kernelFunc}
-			for _, c := range planOf(t, task, imaginaryRates()).Candidates {
-				if !(c.Seconds.Total >= 0) || math.IsInf(c.Seconds.Total, 1) || c.Iterations < 0 {
-					t.Errorf("%s, times %g: %+v", name, scale, c)
+			for _, candidate := range planOf(t, task, imaginaryRates()).Candidates {
+				if !(candidate.Seconds.Total >= 0) || math.IsInf(candidate.Seconds.Total, 1) ||
+					candidate.Iterations < 0 {
+					t.Errorf("%s, times %g: %+v", name, scale, candidate)
 				}
 			}
 		}
@@ -319,13 +327,14 @@ func TestTinyEntries(t *testing.T) {
 // TestReport checks the report, the table and the figure of a plan. The report must name the BLAS library without its
 // folder.
 func TestReport(t *testing.T) {
-	r := imaginaryRates()
-	r.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
-	p := planOf(t, smoothTask(1200, 4), r)
+	machineRates := imaginaryRates()
+	machineRates.Machine = "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2"
+	p := planOf(t, smoothTask(1200, 4), machineRates)
 	testkit.Contains(t, p.String(), "openblas 0.3.21 (libopenblas.so), avx2", "choice", "runner-up", "by name")
 	testkit.Equal(t, len(p.Table().Rows), len(p.Candidates))
-	if f := p.Plot(); len(f.Series) < 3 || f.Series[0].Y[1] != p.Choice.Seconds.Total {
-		t.Errorf("the figure is %+v, want at least 3 series, and the choice to end at %g s", f, p.Choice.Seconds.Total)
+	if figure := p.Plot(); len(figure.Series) < 3 || figure.Series[0].Y[1] != p.Choice.Seconds.Total {
+		t.Errorf("the figure is %+v, want at least 3 series, and the choice to end at %g s", figure,
+			p.Choice.Seconds.Total)
 	}
 }
 
@@ -336,8 +345,8 @@ func TestIsLate(t *testing.T) {
 		Seconds: cost.Seconds{Solve: 10, Total: 10}}
 	direct := &cost.Candidate{Solver: cost.Direct, Precond: cost.None, Seconds: cost.Seconds{Factor: 16, Total: 16}}
 	// Each of the 9 iterations and the initial residual takes 1 s.
-	r := &Report{Choice: *pcg, Seconds: pcg.Seconds, Fallback: direct}
-	for _, c := range []struct {
+	report := &Report{Choice: *pcg, Seconds: pcg.Seconds, Fallback: direct}
+	for _, test := range []struct {
 		doneIterations          int     // iterations so far
 		minRemaining, remaining float64 // the smallest and the expected number of remaining iterations
 		wantLate                bool
@@ -345,13 +354,13 @@ func TestIsLate(t *testing.T) {
 		{3, 100, 200, false}, {4, 16, 45, true}, {4, 15, 42, false}, {4, math.Inf(1), math.Inf(1), true},
 		{16, 1, 2.1, true}, {16, 1, 2, false}, {17, 0, 1, false}, {18, 0, 1, true},
 	} {
-		testkit.Equal(t, r.IsLate(c.doneIterations, c.minRemaining, c.remaining), c.wantLate, c)
+		testkit.Equal(t, report.IsLate(test.doneIterations, test.minRemaining, test.remaining), test.wantLate, test)
 	}
-	r.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14}
-	if !r.IsLate(0, 16, 45) || !r.IsLate(12, 1, 2.1) {
+	report.Seconds = cost.Seconds{Kernel: 4, Solve: 10, Total: 14}
+	if !report.IsLate(0, 16, 45) || !report.IsLate(12, 1, 2.1) {
 		t.Error("the seconds for K and M do not count as spent")
 	}
-	if r.PrefersDirect(1) || !r.PrefersDirect(2) || (*Report)(nil).PrefersDirect(9) {
+	if report.PrefersDirect(1) || !report.PrefersDirect(2) || (*Report)(nil).PrefersDirect(9) {
 		t.Error("a direct solver of 16 s must follow an iteration of at least 1.6 s, and no shorter one")
 	}
 	if (*Report)(nil).IsLate(1e9, 1e9, 1e9) || (&Report{}).IsLate(1e9, 1e9, 1e9) {
@@ -364,20 +373,21 @@ func TestIsLate(t *testing.T) {
 // the first time, so that its seconds exceed those of the reference by the bytes over 10⁶.
 func TestFirstWrites(t *testing.T) {
 	const n, s = 10_000, 100
-	for _, c := range []cost.Candidate{{Solver: cost.PCG, Preconditioner: recipe.Features{S: s}},
+	for _, candidate := range []cost.Candidate{{Solver: cost.PCG, Preconditioner: recipe.Features{S: s}},
 		{Solver: cost.PCG, Preconditioner: recipe.Nystrom{S: s}}, {Solver: cost.PCG,
 			Preconditioner: recipe.RPCholesky{S: s}}, {Solver: cost.Direct}} {
-		c.Storage = gram.Float64
+		candidate.Storage = gram.Float64
 		var total [2]float64
 		slow := cost.Reference()
 		slow.Touch = 1e6
-		for i, r := range []cost.Rates{cost.Reference(), slow} {
-			cost.Model{Rates: r, N: n, D: 5, T: 1}.Predict(&c)
-			total[i] = c.Seconds.Total
+		for i, machineRates := range []cost.Rates{cost.Reference(), slow} {
+			cost.Model{Rates: machineRates, N: n, D: 5, T: 1}.Predict(&candidate)
+			total[i] = candidate.Seconds.Total
 		}
-		ratio := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(c.S)))
+		ratio := (total[1] - total[0]) / (1e-6 * (8*n*n/2 + 4*n*float64(candidate.S)))
 		if ratio < 0.95 || ratio > 1.1 { // The ratio exceeds 1 because smaller matrices are written too.
-			t.Errorf("%v, %v: the first writes cost %g of the expected seconds", c.Solver, c.Precond, ratio)
+			t.Errorf("%v, %v: the first writes cost %g of the expected seconds", candidate.Solver, candidate.Precond,
+				ratio)
 		}
 	}
 }

@@ -121,10 +121,10 @@ func ReadReport(dir string) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("krrlab: checkpoint: %w", err)
 	}
-	r := new(Report)
-	if err := json.Unmarshal(text, r); err != nil {
+	report := new(Report)
+	if err := json.Unmarshal(text, report); err != nil {
 		return nil, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner",
 			dir, ReportFile, err)
 	}
-	return r, nil
+	return report, nil
 }

@@ -27,11 +27,11 @@ func TestPlanOnRanks(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var plans [2]*plan.Plan
 	var wg sync.WaitGroup
-	for _, c := range comm.Local(2, 0) {
+	for _, communicator := range comm.Local(2, 0) {
 		wg.Go(func() {
-			p, err := newLab(krrlab.Config{Comm: c}).Plan(t.Context(), plan.Options{TestRows: 10})
-			if plans[c.Rank()] = p; err != nil {
-				t.Errorf("rank %d: %v", c.Rank(), err)
+			p, err := newLab(krrlab.Config{Comm: communicator}).Plan(t.Context(), plan.Options{TestRows: 10})
+			if plans[communicator.Rank()] = p; err != nil {
+				t.Errorf("rank %d: %v", communicator.Rank(), err)
 			}
 		})
 	}
@@ -81,10 +81,10 @@ func TestPlanAgreesWithSolve(t *testing.T) {
 		"rank": {Precond: krrlab.Auto{S: 70}}, "pcg": {Precond: krrlab.Auto{}, Solver: krrlab.PCG},
 	} {
 		lab := newLab(cfg)
-		p, sol := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{})), testkit.Must(lab.Solve(t.Context()))
-		if c := p.Choice; c.Solver != sol.Solver.String() || c.Solver != cost.Direct && (c.Precond != sol.Precond ||
-			c.S != sol.S || c.LambdaP != float64(sol.LambdaP)) {
-			t.Errorf("%s: %v chosen, solved by %v, %s, s = %d", name, &c, sol.Solver, sol.Precond, sol.S)
+		p, solution := testkit.Must(lab.Plan(t.Context(), krrlab.PlanOptions{})), testkit.Must(lab.Solve(t.Context()))
+		if c := p.Choice; c.Solver != solution.Solver.String() || c.Solver != cost.Direct &&
+			(c.Precond != solution.Precond || c.S != solution.S || c.LambdaP != float64(solution.LambdaP)) {
+			t.Errorf("%s: %v chosen, solved by %v, %s, s = %d", name, &c, solution.Solver, solution.Precond, solution.S)
 		}
 	}
 	lab := newLab(krrlab.Config{Memory: 2.5e6})

@@ -131,8 +131,8 @@ func (m *Machines) scalingPoint(model cost.Model, candidate cost.Candidate, node
 var stageNames = []string{"kernel", "features", "factor", "solve", "residual"}
 
 // stageSeconds returns the seconds of the stages in the order of stageNames.
-func stageSeconds(s *cost.Seconds) []float64 {
-	return []float64{s.Kernel, s.Features, s.Factor, s.Solve, s.Residual}
+func stageSeconds(seconds *cost.Seconds) []float64 {
+	return []float64{seconds.Kernel, seconds.Features, seconds.Factor, seconds.Solve, seconds.Residual}
 }
 
 var _ stage.Stage = (*Scaling)(nil)
@@ -185,7 +185,7 @@ func (s *Scaling) HTML() string { return stage.HTML(s) }
 
 // Table has one row for each number of machines.
 func (s *Scaling) Table() *plots.Table {
-	t := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.ParseColumns("scaling %v", "nodes %v", "n %v",
+	table := &plots.Table{Title: "Scaling: " + s.Dataset, Columns: plots.ParseColumns("scaling %v", "nodes %v", "n %v",
 		"K %v",
 		"kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g", "residual (s) %.3g",
 		"network (s) %.3g", "total (s) %.3g", "memory", "sent", "money", "limit")}
@@ -193,19 +193,19 @@ func (s *Scaling) Table() *plots.Table {
 		for _, point := range points {
 			seconds := point.Seconds
 			slowest := slices.MaxFunc(point.Limits, func(a, b Limit) int { return cmp.Compare(a.Seconds, b.Seconds) })
-			t.Add([]string{"asked", "strong", "weak"}[i], point.Nodes, point.N, point.Storage, seconds.Kernel,
+			table.Add([]string{"asked", "strong", "weak"}[i], point.Nodes, point.N, point.Storage, seconds.Kernel,
 				seconds.Features, seconds.Factor, seconds.Solve, seconds.Residual, seconds.Network, seconds.Total,
 				accel.FormatBytes(point.Bytes), accel.FormatBytes(point.SentBytes), point.TotalPrice,
 				slowest.Stage+": "+slowest.Resource)
 		}
 	}
-	return t
+	return table
 }
 
 // Plot draws the seconds of the stages against the number of machines, for strong and for weak scaling. At the end of
 // each line it names the resource that limits the stage there.
 func (s *Scaling) Plot() *plots.Figure {
-	f := &plots.Figure{Title: fmt.Sprintf("%s, %s: predicted seconds", s.Dataset, s.Choice.Precond), Columns: 2,
+	figure := &plots.Figure{Title: fmt.Sprintf("%s, %s: predicted seconds", s.Dataset, s.Choice.Precond), Columns: 2,
 		Width: 10}
 	for i, points := range [][]ScalingPoint{s.Strong, s.Weak} {
 		panel := plots.Figure{Title: []string{"strong scaling", "weak scaling"}[i],
@@ -227,8 +227,8 @@ func (s *Scaling) Plot() *plots.Figure {
 					Y: largest.Limits[stageIndex].Seconds, Label: largest.Limits[stageIndex].Resource})
 			}
 		}
-		f.Panels = append(f.Panels, panel)
+		figure.Panels = append(figure.Panels, panel)
 	}
-	f.Caption = "Marks name what limits a stage on the most machines."
-	return f
+	figure.Caption = "Marks name what limits a stage on the most machines."
+	return figure
 }

@@ -30,50 +30,52 @@ func TestScale(t *testing.T) {
 		{Solver: cost.BlockPCG, Iterations: 900},
 		{Solver: cost.PCG, Preconditioner: recipe.Vecchia{S: 1000, Neighbors: 30}, Iterations: 50},
 	} {
-		s := testkit.Must(clusterOptions().Scale(t.Context(), header, true, requested))
-		on8 := s.Strong[3]
-		if on8.Seconds != s.Requested.Seconds || on8.Bytes != s.Requested.Bytes ||
-			on8.SentBytes != s.Requested.SentBytes ||
-			on8.TotalPrice != s.Requested.TotalPrice || s.Requested.Nodes != 8 {
-			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, s.Requested, on8)
+		scaling := testkit.Must(clusterOptions().Scale(t.Context(), header, true, requested))
+		on8 := scaling.Strong[3]
+		if on8.Seconds != scaling.Requested.Seconds || on8.Bytes != scaling.Requested.Bytes ||
+			on8.SentBytes != scaling.Requested.SentBytes || on8.TotalPrice != scaling.Requested.TotalPrice ||
+			scaling.Requested.Nodes != 8 {
+			t.Errorf("%v: 8 machines as requested %+v, in the list %+v", &requested, scaling.Requested, on8)
 		}
 		// Each of the 8 machines costs 2 an hour.
 		testkit.Near(t, on8.TotalPrice, 16*on8.Seconds.Total/3600, 1e-9*on8.TotalPrice, &requested)
-		if s.Requested.N != header.N || s.Weak[3].N != header.N || s.Weak[5].N != 2*header.N {
+		if scaling.Requested.N != header.N || scaling.Weak[3].N != header.N || scaling.Weak[5].N != 2*header.N {
 			t.Errorf("%v: %d points on the requested machines, %d on 8 and %d on 32 in weak scaling", &requested,
-				s.Requested.N, s.Weak[3].N, s.Weak[5].N)
+				scaling.Requested.N, scaling.Weak[3].N, scaling.Weak[5].N)
 		}
-		if len(s.Strong) != 11 || len(s.Weak) != 11 { // 2⁰ … 2¹⁰ machines
-			t.Errorf("%v: %d and %d numbers of machines, want 11", &requested, len(s.Strong), len(s.Weak))
+		if len(scaling.Strong) != 11 || len(scaling.Weak) != 11 { // 2⁰ … 2¹⁰ machines
+			t.Errorf("%v: %d and %d numbers of machines, want 11", &requested, len(scaling.Strong), len(scaling.Weak))
 		}
-		for i, point := range s.Strong {
-			if i > 0 && point.Storage == s.Strong[i-1].Storage && (point.Bytes > s.Strong[i-1].Bytes ||
-				point.Seconds.Kernel > s.Strong[i-1].Seconds.Kernel) {
+		for i, point := range scaling.Strong {
+			if i > 0 && point.Storage == scaling.Strong[i-1].Storage && (point.Bytes > scaling.Strong[i-1].Bytes ||
+				point.Seconds.Kernel > scaling.Strong[i-1].Seconds.Kernel) {
 				t.Errorf("%v: %d machines hold more, or form K later, than half as many: %+v, %+v", &requested,
-					point.Nodes, point, s.Strong[i-1])
+					point.Nodes, point, scaling.Strong[i-1])
 			}
 			if (point.Seconds.Network > 0 || point.SentBytes > 0) != (i > 0) {
 				t.Errorf("%v: %d machines send %d bytes in %g s", &requested, point.Nodes, point.SentBytes,
 					point.Seconds.Network)
 			}
-			model := cost.Model{Rates: s.Machines.Rates, Entries: s.Machines.Entries, Cores: 32, N: header.N,
-				D: header.D, T: header.T, Ranks: point.Nodes, PointBytes: int64(header.N * header.D)}
+			model := cost.Model{Rates: scaling.Machines.Rates, Entries: scaling.Machines.Entries, Cores: 32,
+				N: header.N, D: header.D, T: header.T, Ranks: point.Nodes, PointBytes: int64(header.N * header.D)}
 			candidate := requested
 			candidate.Storage = point.Storage
 			model.Predict(&candidate)
 			testkit.Equal(t, point.Seconds, candidate.Seconds, &requested, point.Nodes, "machines")
 		}
-		if storageOn1 := s.Strong[0].Storage; storageOn1 != gram.Recompute || s.Strong[10].Storage != gram.Float32 {
-			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storageOn1, s.Strong[10].Storage)
+		if storageOn1 := scaling.Strong[0].Storage; storageOn1 != gram.Recompute ||
+			scaling.Strong[10].Storage != gram.Float32 {
+			t.Errorf("%v: K is %v on one machine of 64 GB, %v on 1,024", &requested, storageOn1,
+				scaling.Strong[10].Storage)
 		}
 		// The table has the requested machines, and strong and weak scaling; the figure has a panel for each scaling.
-		testkit.Equal(t, len(s.Table().Rows), 1+11+11, "rows of the table")
-		testkit.Equal(t, len(s.Plot().Panels), 2, "panels of the figure")
-		testkit.Contains(t, s.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)", "more gain nothing",
-			"money")
-		testkit.Contains(t, s.HTML(), "<svg")
-		s.Machines.TimingSpread = 3
-		testkit.Contains(t, s.String(), "(as given); the slowest timing of K took 3 times the quickest")
+		testkit.Equal(t, len(scaling.Table().Rows), 1+11+11, "rows of the table")
+		testkit.Equal(t, len(scaling.Plot().Panels), 2, "panels of the figure")
+		testkit.Contains(t, scaling.String(), "8 of 32 cores and 64 GB, 10 Gbit/s, 50 µs", "(as given)",
+			"more gain nothing", "money")
+		testkit.Contains(t, scaling.HTML(), "<svg")
+		scaling.Machines.TimingSpread = 3
+		testkit.Contains(t, scaling.String(), "(as given); the slowest timing of K took 3 times the quickest")
 	}
 }
 
@@ -90,11 +92,11 @@ func TestBetterThan(t *testing.T) {
 	tooLarge := scaled(1)
 	testkit.Contains(t, tooLarge.String(), "does not fit",
 		"a rank would take 85.7 MB of memory, and 1 MB of 1 MB are free")
-	for _, c := range []struct {
+	for _, test := range []struct {
 		better, worse *Scaling
 	}{{faster, slower}, {slower, tooLarge}} {
-		if !c.better.betterThan(c.worse) || c.worse.betterThan(c.better) {
-			t.Errorf("this is not better:\n%v\nthan this:\n%v", c.better, c.worse)
+		if !test.better.betterThan(test.worse) || test.worse.betterThan(test.better) {
+			t.Errorf("this is not better:\n%v\nthan this:\n%v", test.better, test.worse)
 		}
 	}
 	for _, rates := range []string{"speed=1", "read=0", "read", "exp=NaN", "gemm32=1e13"} {
@@ -108,17 +110,17 @@ func TestBetterThan(t *testing.T) {
 func TestMissingRates(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	threads := accel.Threads()
-	o := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}
+	options := Options{Nodes: 2, Cores: 100 * threads, Bandwidth: 10, Rates: "exp=5"}
 	cached := cost.Rates{Machine: cost.ThisMachine(), Read: 2e10, Gemm32: 1e15, Gemm64: 5e14, Exp: 1e9, Touch: 1e9}
 	cached.Save() // No measurement exceeds these rates, so that they are not measured again.
 	for _, pointsInBytes := range []bool{false, true} {
-		s := testkit.Must(o.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, pointsInBytes,
+		scaling := testkit.Must(options.Scale(t.Context(), stage.Header{N: 1e5, D: 20, T: 1}, pointsInBytes,
 			cost.Candidate{Solver: cost.PCG, Iterations: 9}))
-		m := s.Machines
-		if m.Gemm32 != 100*cached.Gemm32 || m.Gemm64 != 100*cached.Gemm64 || m.Exp != 5e9 ||
-			m.Read != min(100*cached.Read, max(cached.Read, maxReadRate)) || m.Machine != cost.ThisMachine() ||
-			!(m.EntrySeconds > 0 && m.ExactEntrySeconds > 0) {
-			t.Errorf("predicted with %+v, while this machine has %+v", m, cached)
+		machines := scaling.Machines
+		if machines.Gemm32 != 100*cached.Gemm32 || machines.Gemm64 != 100*cached.Gemm64 || machines.Exp != 5e9 ||
+			machines.Read != min(100*cached.Read, max(cached.Read, maxReadRate)) ||
+			machines.Machine != cost.ThisMachine() || !(machines.EntrySeconds > 0 && machines.ExactEntrySeconds > 0) {
+			t.Errorf("predicted with %+v, while this machine has %+v", machines, cached)
 		}
 	}
 }

@@ -87,8 +87,9 @@ func (m *model) seriesIsFastest(series *cost.Candidate, rivals []*cost.Candidate
 		return copied.Seconds.Training()
 	}
 	limit := seriesGain * seconds(series)
-	for _, c := range rivals {
-		if rivalSeconds := seconds(c); c.RefusalReason == "" && (rivalSeconds < seriesSeconds || rivalSeconds < limit) {
+	for _, rival := range rivals {
+		if rivalSeconds := seconds(rival); rival.RefusalReason == "" && (rivalSeconds < seriesSeconds ||
+			rivalSeconds < limit) {
 			return false
 		}
 	}

@@ -74,31 +74,32 @@ func (p *Plan) String() string {
 
 // Table has one row for each candidate.
 func (p *Plan) Table() *plots.Table {
-	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: plots.ParseColumns("solver %v", "preconditioner %v", "s %v",
-		"λ_p %v", "K %v", "iterations %v", "kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g", "solve (s) %.3g",
-		"residual (s) %.3g", "predict (s) %.3g", "total (s) %.3g", "memory", "refused")}
-	for _, c := range p.Candidates {
-		seconds := c.Seconds
-		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Storage, c.Iterations, seconds.Kernel, seconds.Features,
-			seconds.Factor, seconds.Solve, seconds.Residual, seconds.Predict, seconds.Total, accel.FormatBytes(c.Bytes),
-			c.RefusalReason)
+	table := &plots.Table{Title: "Plan: " + p.Dataset, Columns: plots.ParseColumns("solver %v", "preconditioner %v",
+		"s %v", "λ_p %v", "K %v", "iterations %v", "kernel (s) %.3g", "features (s) %.3g", "factor (s) %.3g",
+		"solve (s) %.3g", "residual (s) %.3g", "predict (s) %.3g", "total (s) %.3g", "memory", "refused")}
+	for _, candidate := range p.Candidates {
+		seconds := candidate.Seconds
+		table.Add(candidate.Solver, candidate.Precond, candidate.S, candidate.LambdaP, candidate.Storage,
+			candidate.Iterations, seconds.Kernel, seconds.Features, seconds.Factor, seconds.Solve, seconds.Residual,
+			seconds.Predict, seconds.Total, accel.FormatBytes(candidate.Bytes), candidate.RefusalReason)
 	}
-	return t
+	return table
 }
 
 // Plot draws the predicted seconds of each candidate as a line over its iterations. The line starts at the seconds
 // spent before the iterations and ends at the predicted number of iterations.
 func (p *Plan) Plot() *plots.Figure {
-	f := &plots.Figure{Title: fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda),
+	figure := &plots.Figure{Title: fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda),
 		X: plots.Axis{Label: "iterations, as a rule expects them"}, Y: plots.Axis{Label: "seconds"}}
-	for _, c := range p.Candidates {
-		if s := c.Seconds; c.RefusalReason == "" {
-			f.Series = append(f.Series, plots.Series{
-				Name: strings.Replace(c.String(), c.Precond, stage.FigureLabel(c.Precond), 1),
-				X:    []float64{0, float64(c.Iterations)}, Y: []float64{s.Total - s.Solve, s.Total}})
+	for _, candidate := range p.Candidates {
+		if seconds := candidate.Seconds; candidate.RefusalReason == "" {
+			figure.Series = append(figure.Series, plots.Series{
+				Name: strings.Replace(candidate.String(), candidate.Precond, stage.FigureLabel(candidate.Precond), 1),
+				X:    []float64{0, float64(candidate.Iterations)},
+				Y:    []float64{seconds.Total - seconds.Solve, seconds.Total}})
 		}
 	}
-	return f
+	return figure
 }
 
 // HTML returns the lines, the figure and the table.

@@ -135,8 +135,8 @@ func (r *Result) Table() *plots.Table {
 func (r *Result) spectrumTable() *plots.Table {
 	table := &plots.Table{Title: "spectrum of M⁻¹A: " + r.Dataset,
 		Columns: []plots.Column{{Name: r.nodeName(), Format: "%.6g"}}}
-	for _, v := range slices.Backward(r.Nodes) {
-		table.Add(v)
+	for _, node := range slices.Backward(r.Nodes) {
+		table.Add(node)
 	}
 	return table
 }
@@ -196,8 +196,8 @@ func (r *Result) Plot() *plots.Figure {
 // plotNodes draws only the Ritz values or eigenvalues, for an M that can be applied only as an inverse.
 func (r *Result) plotNodes() *plots.Figure {
 	series := plots.Series{Name: r.nodeName() + "s", Style: plots.Points}
-	for i, v := range r.Nodes {
-		series.Add(float64(i+1), v)
+	for i, node := range r.Nodes {
+		series.Add(float64(i+1), node)
 	}
 	return &plots.Figure{
 		Title: fmt.Sprintf("%s: κ(M⁻¹A) at least %s", r.Dataset, outward.Down(r.Kappa.Lo, 3)),

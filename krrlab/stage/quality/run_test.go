@@ -25,7 +25,7 @@ func TestViews(t *testing.T) {
 	train := datasets.SyntheticRegression(60, 2, 0.1, 1)
 	cfg := krrlab.Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 1e-2, Precond: krrlab.Nystrom{S: 20}}
 	nystrom := testkit.Must(testkit.Must(krrlab.New(train, cfg)).M(t.Context()))
-	for _, c := range []struct {
+	for _, test := range []struct {
 		precond krrlab.Preconditioner
 		lines   []string // parts of the report
 		json    string   // part of the JSON
@@ -39,20 +39,20 @@ func TestViews(t *testing.T) {
 		{krrlab.Features{S: 40, LambdaP: 1e-12}, []string{"no κ by all eigenvalues: M⁻¹ as applied is not"},
 			`"inverse_indefinite":true`, 3, "without an upper bound"},
 	} {
-		cfg.Precond = c.precond
+		cfg.Precond = test.precond
 		result := testkit.Must(testkit.Must(krrlab.New(train, cfg)).Quality(t.Context(), quality.Options{}))
-		testkit.Contains(t, result.String(), c.lines...)
-		testkit.Contains(t, string(testkit.Must(json.Marshal(result))), c.json)
+		testkit.Contains(t, result.String(), test.lines...)
+		testkit.Contains(t, string(testkit.Must(json.Marshal(result))), test.json)
 		if result.Exact != nil && !result.Kappa.Contains(result.Exact.Value) ||
 			result.NotDefinite == (result.Exact != nil) {
-			t.Errorf("%v: κ %v, by all eigenvalues %v; M⁻¹ not definite: %t", c.precond, result.Kappa, result.Exact,
+			t.Errorf("%v: κ %v, by all eigenvalues %v; M⁻¹ not definite: %t", test.precond, result.Kappa, result.Exact,
 				result.NotDefinite)
 		}
 		figure := result.Plot()
-		testkit.Contains(t, figure.Title, c.title)
-		if rows := result.Table().Rows; len(rows) != 1 || len(figure.Series) != c.series {
-			t.Errorf("%v: %d rows of the table, want 1; %d series, want %d", c.precond, len(rows), len(figure.Series),
-				c.series)
+		testkit.Contains(t, figure.Title, test.title)
+		if rows := result.Table().Rows; len(rows) != 1 || len(figure.Series) != test.series {
+			t.Errorf("%v: %d rows of the table, want 1; %d series, want %d", test.precond, len(rows),
+				len(figure.Series), test.series)
 		}
 	}
 }

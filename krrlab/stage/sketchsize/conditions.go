@@ -91,8 +91,8 @@ func newEigenprojector(ctx context.Context, k stage.Operator, l *ladder, thresho
 		x:          mat.NewDense(eigenForm.Dim(), 1, nil), y: mat.NewDense(eigenForm.Dim(), 1, nil)}
 	s := len(projector.sigma2)
 	limit := max(projector.scale*threshold, 64*0x1p-53*float64(s)*projector.sigma2[s-1])
-	for _, v := range projector.sigma2 {
-		if v > limit {
+	for _, eigenvalue := range projector.sigma2 {
+		if eigenvalue > limit {
 			projector.rank++
 		}
 	}
@@ -109,10 +109,10 @@ func (p *eigenprojector) complement(ctx context.Context, dst, src *mat.Dense) er
 		return err
 	}
 	s := len(p.sigma2)
-	for i, v := range p.sigma2 {
+	for i, eigenvalue := range p.sigma2 {
 		scaled := 0.0
 		if i >= s-p.rank {
-			scaled = p.featureVec.At(i, 0) / v
+			scaled = p.featureVec.At(i, 0) / eigenvalue
 		}
 		p.featureVec.Set(i, 0, scaled)
 	}

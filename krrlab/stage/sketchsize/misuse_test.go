@@ -15,7 +15,7 @@ func TestInvalidOptions(t *testing.T) {
 	p := newTestProblem(t, kernel.Gaussian{Sigma: 2}, scaledNormals(60, 4, 0.7), 0.05)
 	withLambdaP := p
 	withLambdaP.LambdaP = 0.5
-	for _, c := range []struct {
+	for _, test := range []struct {
 		problem   Problem
 		options   Options
 		wantError string
@@ -33,10 +33,10 @@ func TestInvalidOptions(t *testing.T) {
 		{p, Options{Preset: "kappa6"}, "kappa6"},
 		{p, Options{Preset: "paper", Constants: Kappa5Constants}, "exclude each other"},
 	} {
-		result, err := Search(context.Background(), c.problem, &c.options, rng.New(1))
-		if err == nil || result != nil || !strings.Contains(err.Error(), c.wantError) ||
+		result, err := Search(context.Background(), test.problem, &test.options, rng.New(1))
+		if err == nil || result != nil || !strings.Contains(err.Error(), test.wantError) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%+v: error %v, want one with %q", c.options, err, c.wantError)
+			t.Errorf("%+v: error %v, want one with %q", test.options, err, test.wantError)
 		}
 	}
 }

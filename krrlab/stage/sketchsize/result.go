@@ -56,9 +56,9 @@ func (r *Result) String() string {
 // testText states the test and its confidence.
 func (r *Result) testText() string {
 	if r.Test == Theorem7 {
-		c := r.Constants
-		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name,
-			c.Theta, c.Alpha, c.Gamma, r.Target, r.Confidence)
+		constants := r.Constants
+		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g",
+			constants.Name, constants.Theta, constants.Alpha, constants.Gamma, r.Target, r.Confidence)
 	}
 	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", r.Target, r.Confidence)
 }
@@ -66,9 +66,10 @@ func (r *Result) testText() string {
 // rungText describes a rung on one line.
 func (r *Result) rungText(rung Rung) string {
 	text := fmt.Sprintf("%-7s κ %-18s", rung.Verdict, outward.Span(rung.Kappa.Lo, rung.Kappa.Hi, 4))
-	if c := rung.Conditions; c != nil {
-		text += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4),
-			outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
+	if conditions := rung.Conditions; conditions != nil {
+		text += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,",
+			outward.Span(conditions.Norm.Lo, conditions.Norm.Hi, 4),
+			outward.Span(conditions.Low.Lo, conditions.High.Hi, 3), conditions.Rank)
 	}
 	return text + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(rung.Iterations, "iteration"),
 		rung.PredictedSeconds, rung.Seconds.Rung)
@@ -114,9 +115,10 @@ func (r *Result) Table() *plots.Table {
 		"factor (s)", "test (s)", "rung (s)")...)
 	for _, rung := range r.Rungs {
 		row := []any{rung.S, rung.Kappa}
-		if c := rung.Conditions; theorem && c != nil {
-			row = append(row, c.Rank, c.Norm, c.Verdict1,
-				c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Verdict2)
+		if conditions := rung.Conditions; theorem && conditions != nil {
+			row = append(row, conditions.Rank, conditions.Norm, conditions.Verdict1,
+				conditions.Low.Value, plots.AtLeast(conditions.Low.Lo), conditions.High.Value,
+				plots.AtMost(conditions.High.Hi), conditions.Verdict2)
 		} else if theorem {
 			row = append(row, make([]any, 10)...) // empty cells of the conditions
 		}
@@ -162,12 +164,13 @@ func (r *Result) conditionSeries() []plots.Series {
 	condition1 := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}
 	condition2 := plots.Series{Name: "condition 2: |ratio−1|/γ"}
 	for _, rung := range r.Rungs {
-		if c := rung.Conditions; c != nil {
+		if conditions := rung.Conditions; conditions != nil {
 			width, alpha, gamma := float64(rung.S), r.Constants.Alpha, r.Constants.Gamma
-			condition1.AddBand(width, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
+			condition1.AddBand(width, conditions.Norm.Value/alpha, conditions.Norm.Lo/alpha, conditions.Norm.Hi/alpha)
 			// The maximum of |ratio−1| is attained at the smallest or the largest ratio.
-			condition2.AddBand(width, math.Max(1-c.Low.Value, c.High.Value-1)/gamma,
-				math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
+			condition2.AddBand(width, math.Max(1-conditions.Low.Value, conditions.High.Value-1)/gamma,
+				math.Max(1-conditions.Low.Hi, conditions.High.Lo-1)/gamma,
+				math.Max(1-conditions.Low.Lo, conditions.High.Hi-1)/gamma)
 		}
 	}
 	if len(condition1.X) == 0 {

@@ -31,17 +31,16 @@ func TestThresholds(t *testing.T) {
 	if ref.norm == 0 || gamma >= 1/(1+near) {
 		t.Fatalf("norm %g, γ %g: the test needs other parameters", ref.norm, gamma)
 	}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		scale        float64
 		want1, want2 Verdict
 	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
-		options := Options{Test: Theorem7, First: 4, Max: 4, Constants: ConditionConstants{Theta: 0.3,
-			Alpha: c.scale * ref.norm,
-			Gamma: c.scale * gamma}, Steps: 200}
+		options := Options{Test: Theorem7, First: 4, Max: 4, Steps: 200,
+			Constants: ConditionConstants{Theta: 0.3, Alpha: test.scale * ref.norm, Gamma: test.scale * gamma}}
 		conditions := searchSeed(t, p, options, 3).Rungs[0].Conditions
-		if conditions.Verdict1 != c.want1 || conditions.Verdict2 != c.want2 {
-			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", c.scale, conditions.Verdict1,
-				conditions.Verdict2, c.want1, c.want2)
+		if conditions.Verdict1 != test.want1 || conditions.Verdict2 != test.want2 {
+			t.Errorf("α and γ are %g times the values for Z: %s and %s, want %s and %s", test.scale,
+				conditions.Verdict1, conditions.Verdict2, test.want1, test.want2)
 		}
 	}
 }
@@ -88,10 +87,10 @@ func (m scaledLinearMap) MapTo(z []float64, ld int, x points.Points, _ *feature.
 	row := make([]float64, m.d)
 	for i := range n {
 		x.RowTo(row, i)
-		for c := range m.s {
-			z[i*ld+c] = 0
-			if c < m.d {
-				z[i*ld+c] = math.Sqrt(m.factor) * row[c]
+		for column := range m.s {
+			z[i*ld+column] = 0
+			if column < m.d {
+				z[i*ld+column] = math.Sqrt(m.factor) * row[column]
 			}
 		}
 	}
@@ -158,7 +157,7 @@ func TestStorageError(t *testing.T) {
 func TestJudgments(t *testing.T) {
 	interval := func(value, lo, hi float64) estimate.Interval { return estimate.Interval{Value: value, Lo: lo, Hi: hi} }
 	r := &lanczos.Result{Min: interval(2, 1, 2), Max: interval(8, 8, 10)} // κ in [4, 10]
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name string
 		got  lanczosState
 		want lanczosState
@@ -179,9 +178,9 @@ func TestJudgments(t *testing.T) {
 		{"smallest ratio with the upper end 0", judgeRatios(&lanczos.Result{Min: interval(0.5, 0.25, 0),
 			Max: interval(1, 1, 2)}, 0, 0.5), lanczosState{Reject, 1, 0x1p50}},
 	} {
-		if c.got.verdict != c.want.verdict || math.Abs(c.got.width-c.want.width) > 1e-14 ||
-			math.Abs(c.got.innerEnd-c.want.innerEnd) > 1e-14*c.want.innerEnd {
-			t.Errorf("%s: %+v, want %+v", c.name, c.got, c.want)
+		if test.got.verdict != test.want.verdict || math.Abs(test.got.width-test.want.width) > 1e-14 ||
+			math.Abs(test.got.innerEnd-test.want.innerEnd) > 1e-14*test.want.innerEnd {
+			t.Errorf("%s: %+v, want %+v", test.name, test.got, test.want)
 		}
 	}
 }
