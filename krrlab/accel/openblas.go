@@ -293,12 +293,12 @@ func (l *Library) numThreads() int {
 // frame holds the operands of one call in memory whose addresses can be passed to C. Frames and the operands they point
 // to are on the Go heap, whose objects do not move. The pointers of a frame keep the operands alive during the call.
 type frame struct {
-	chars       [4]byte // Fortran characters: side, uplo, trans, …
-	ints        [6]int32
-	alpha, beta uint64 // a float64 or a float32
-	pointers    [5]unsafe.Pointer
-	info        int32
-	args        [20]uintptr
+	chars       [4]byte           // Fortran characters: side, uplo, trans, …
+	ints        [6]int32          // dimensions and strides
+	alpha, beta uint64            // a float64 or a float32
+	pointers    [5]unsafe.Pointer // matrices and vectors
+	info        int32             // LAPACK's error code
+	args        [20]uintptr       // addresses of the arguments, and lengths of character strings
 }
 
 // frames holds unused frames, so that a call does not allocate.

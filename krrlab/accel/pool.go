@@ -33,10 +33,10 @@ func SetThreads(n int) {
 
 // job is one call of ForEach.
 type job struct {
-	ctx  context.Context
-	n    int64 // number of indices
-	body func(worker, i int)
-	wg   sync.WaitGroup // counts the workers other than the caller
+	ctx  context.Context     // ends the loop between two indices
+	n    int64               // number of indices
+	body func(worker, i int) // called for every index
+	wg   sync.WaitGroup      // counts the workers other than the caller
 
 	nextIndex   atomic.Int64 // smallest index that no worker has taken yet
 	panicOnce   sync.Once    // guards workerPanic

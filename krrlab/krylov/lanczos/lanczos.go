@@ -99,7 +99,7 @@ func (o *Options) withDefaults(n int) Options {
 
 // Result contains the results of a process after k steps.
 type Result struct {
-	N           int
+	N           int       // order of A
 	Steps       int       // k; each step takes one product with A
 	Alpha, Beta []float64 // k numbers each: T_jj = Alpha[j], T_j,j+1 = Beta[j]; the last β is not part of T
 	Ritz        []float64 // eigenvalues of T, ascending

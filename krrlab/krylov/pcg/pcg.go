@@ -191,8 +191,8 @@ func (s *Status) UnmarshalText(b []byte) (err error) {
 
 // Column is the outcome of one column.
 type Column struct {
-	Status     Status
-	Iterations int // number of iterations in which the column took part
+	Status     Status // reason why the column ended
+	Iterations int    // number of iterations in which the column took part
 	// Quantity is the formula of the number that ended the column as Indefinite, IndefinitePreconditioner or Breakdown,
 	// such as "pᵀAp", and Value is that number. After SolveBlock pᵀAp and rᵀM⁻¹r belong to a combination of the block's
 	// directions, whose scale is arbitrary.
@@ -222,9 +222,9 @@ type History struct {
 
 // OpStats counts the calls of one kind of operation.
 type OpStats struct {
-	Calls   int
-	Columns int // total number of columns multiplied in all calls
-	Seconds float64
+	Calls   int     // number of calls
+	Columns int     // total number of columns multiplied in all calls
+	Seconds float64 // total time of the calls
 }
 
 // Stats counts the expensive operations of a solve.
@@ -239,9 +239,9 @@ type Stats struct {
 type Result struct {
 	X          *mat.Dense // n×t
 	Status     Status     // the most severe status of the columns, or Canceled, Stopped or Failed
-	Iterations int
-	Tol        float64   // tolerance τ of the solve, or the one that Iteration.Accept set
-	RelRes     []float64 // relative recursive residuals ‖r_j‖₂/‖y_j‖₂
+	Iterations int        // number of iterations, including those after restarts
+	Tol        float64    // tolerance τ of the solve, or the one that Iteration.Accept set
+	RelRes     []float64  // relative recursive residuals ‖r_j‖₂/‖y_j‖₂
 	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if it is set. An entry is NaN if the solve
 	// was canceled or failed before the residual was recomputed, and 0 for y_j = 0.
 	TrueRelRes []float64

@@ -32,7 +32,7 @@ type solver struct {
 	normalized *Normalized
 	opt        Options
 	b          *mat.Dense // B, n×t
-	n, t       int
+	n, t       int        // numbers of rows and columns of B
 
 	x       *mat.Dense   // current iterate X, n×t
 	r, p, w *mat.Dense   // residuals R, directions P, and AP or M⁻¹R; n×len(cols), views of the start of buf
@@ -50,7 +50,7 @@ type solver struct {
 	xAtRestart      *mat.Dense // columns of X at their last restart; nil before the first restart
 
 	// The following vectors are indexed by the position in cols.
-	rho, rhoNew, pAp, alpha, beta   []float64
+	rho, rhoNew, pAp, alpha, beta   []float64 // ρ_j, the next ρ_j, p_jᵀAp_j, α_j and β_j
 	rSquares, xSquares, stepSquares []float64 // ‖r_j‖₂², ‖x_j‖₂² and ‖α_jp_j‖₂² after a step; parts of stepSums
 	stepSums                        []float64 // rSquares, xSquares and stepSquares, one after the other
 
@@ -59,17 +59,17 @@ type solver struct {
 	multiplier            []float64 // matrix F of multiplyBlock, oldWidth×newWidth
 	oldWidth, newWidth    int       // numbers of columns of the blocks before and after the current sweep
 
-	relRes, alphas, betas table
+	relRes, alphas, betas table      // history of ‖r_j‖₂/‖y_j‖₂, α_j and β_j, one row per iteration
 	alphaRow, betaRow     []float64  // α_j and β_j of the current iteration, by column
 	decreases             table      // decrease of ‖e_j‖_A²/‖y_j‖₂² in each iteration
 	decreaseRow           []float64  // the row of decreases of the current iteration
 	totalDecrease         []float64  // sum of the rows of decreases before the first restart
 	endResiduals          *mat.Dense // recursive residuals of ended columns, n×t; nil without Options.LambdaMin
-	method                method
-	block                 *block // the method of SolveBlock; nil in Solve
-	bounds                bounds
-	smooth                smoothing
-	resumed               bool // a state was restored, so iterate must skip its initialization
+	method                method     // part of an iteration that differs between Solve and SolveBlock
+	block                 *block     // the method of SolveBlock; nil in Solve
+	bounds                bounds     // upper bounds of the errors
+	smooth                smoothing  // state of Options.Smooth
+	resumed               bool       // a state was restored, so iterate must skip its initialization
 	iteration             Iteration
 	monitorErr            error // error returned by the monitor
 	res                   *Result
