@@ -37,11 +37,11 @@ const until = async (f, arg) => {
     await page.waitForTimeout(50);
   }
 };
-const idle = () => until((app, panel) => panel.sessionContext.session.kernel.status === "idle");
-const busy = () => until((app, panel) => panel.sessionContext.session.kernel.status === "busy");
+const waitUntilIdle = () => until((app, panel) => panel.sessionContext.session.kernel.status === "idle");
+const waitUntilBusy = () => until((app, panel) => panel.sessionContext.session.kernel.status === "busy");
 const command = (id) => inLab((app, panel, id) => void app.commands.execute(id), id);
-// typed types code into a new cell at the end.
-const typed = async (code) => {
+// typeCode types code into a new cell at the end.
+const typeCode = async (code) => {
   await inLab(async (app, panel) => {
     panel.content.activeCellIndex = panel.content.widgets.length - 1;
     await app.commands.execute("notebook:insert-cell-below");
@@ -50,11 +50,11 @@ const typed = async (code) => {
   });
   await page.keyboard.insertText(code);
 };
-const says = (text) => until((app, panel, text) => panel.content.activeCell.outputArea.node.innerText.includes(text), text);
+const waitForOutput = (text) => until((app, panel, text) => panel.content.activeCell.outputArea.node.innerText.includes(text), text);
 const run = async (code, text) => {
-  await typed(code);
+  await typeCode(code);
   await command("notebook:run-cell");
-  if (text) await says(text);
+  if (text) await waitForOutput(text);
 };
 
 for (name of names) {
@@ -66,7 +66,7 @@ for (name of names) {
     await command("notebook:clear-all-cell-outputs");
     await command("notebook:run-all-cells");
     await until((app, panel) => panel.content.widgets.every((w) => w.model.type !== "code" || w.model.executionCount > 0));
-    await idle();
+    await waitUntilIdle();
     return inLab((app, panel) => panel.content.widgets.map((w) => w.model.toJSON()).filter((c) => !(c.metadata.tags ?? []).includes("raises-exception"))
       .flatMap((c) => c.outputs ?? []).filter((o) => o.output_type === "error").map((o) => `${o.ename}: ${o.evalue}`).join("; "));
   });
@@ -85,12 +85,12 @@ for (name of names) {
 }
 await step("Tab completes a field", async () => {
   await run('import "github.com/krrlab/lab/krrlab"\nm := krrlab.Config{}\nfmt.Println("made")', "made");
-  await typed("m.MaxIte");
+  await typeCode("m.MaxIte");
   await page.keyboard.press("Tab");
   await until((app, panel) => panel.content.activeCell.model.sharedModel.getSource() === "m.MaxIter");
 });
 await step("Shift-Tab shows the documentation", async () => {
-  await typed("krrlab.New");
+  await typeCode("krrlab.New");
   await page.keyboard.press("Shift+Tab");
   await page.locator(".jp-Tooltip", { hasText: "New returns a Lab" }).waitFor();
   await page.keyboard.press("Escape");
@@ -98,21 +98,21 @@ await step("Shift-Tab shows the documentation", async () => {
 await step("an error is told on its line", () => run("one := 1\none + \"a\"", "mismatched types"));
 await step("an endless cell is interrupted", async () => {
   await run("for { }");
-  await busy();
+  await waitUntilBusy();
   await command("notebook:interrupt-kernel");
-  await says("nterrupted");
-  await idle();
+  await waitForOutput("nterrupted");
+  await waitUntilIdle();
 });
 await step("a question is answered", async () => {
   await run('who := Input("who? ")\nfmt.Println("hello", who)');
   await page.locator(".jp-Stdin-input").fill("Lab");
   await page.keyboard.press("Enter");
-  await says("hello Lab");
+  await waitForOutput("hello Lab");
 });
 await step("output is cleared and updated", () => run('DisplayID("a", 1)\nUpdate("a", 2)\nfmt.Println("gone")\nClear()\nfmt.Println("stays")', "stays"));
 await step("a kernel restarted knows nothing", async () => {
   await inLab((app, panel) => panel.sessionContext.session.kernel.restart());
-  await idle();
+  await waitUntilIdle();
   await run("who", "undefined: who");
 });
 await browser.close();

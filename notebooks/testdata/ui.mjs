@@ -24,9 +24,9 @@ const step = async (name, f) => {
   await page.screenshot({ path: path.join(out, `ui-${shots}.png`) });
   console.log(`ok: ${name}`);
 };
-const idle = () => page.waitForFunction(() => window.Jupyter?.notebook?.kernel?.is_connected() && !window.Jupyter.notebook.kernel_busy);
-// typed puts code into a new cell at the end and leaves the cursor behind it.
-const typed = async (code) => {
+const waitUntilIdle = () => page.waitForFunction(() => window.Jupyter?.notebook?.kernel?.is_connected() && !window.Jupyter.notebook.kernel_busy);
+// typeCode puts code into a new cell at the end and leaves the cursor behind it.
+const typeCode = async (code) => {
   await page.evaluate((code) => {
     const nb = window.Jupyter.notebook;
     const cell = nb.insert_cell_at_bottom("code");
@@ -38,14 +38,14 @@ const typed = async (code) => {
     cell.element[0].scrollIntoView({ block: "center" });
   }, code);
 };
-const says = (text) => page.waitForFunction((text) => {
+const waitForOutput = (text) => page.waitForFunction((text) => {
   const nb = window.Jupyter.notebook;
   return nb.get_cell(nb.ncells() - 1).output_area.element[0].innerText.includes(text);
 }, text);
 
 await step("the notebook opens and its kernel is ready", async () => {
   await page.goto(url);
-  await idle();
+  await waitUntilIdle();
 });
 await step("all cells run", async () => {
   await page.evaluate(() => window.Jupyter.notebook.execute_all_cells());
@@ -71,7 +71,7 @@ await step("a table is seen", async () => {
   if (!(await table.innerText()).includes("iterations")) throw new Error("the table is another");
 });
 await step("Tab completes a field", async () => {
-  await typed("sol.Iterat");
+  await typeCode("sol.Iterat");
   await page.keyboard.press("Tab");
   await page.waitForFunction(() => {
     const nb = window.Jupyter.notebook;
@@ -80,28 +80,28 @@ await step("Tab completes a field", async () => {
 });
 await step("Shift-Tab shows the documentation", async () => {
   await page.keyboard.press("Escape");
-  await typed("krrlab.New");
+  await typeCode("krrlab.New");
   await page.keyboard.press("Shift+Tab");
   await page.waitForFunction(() => document.querySelector(".tooltip, #tooltip")?.innerText.includes("New returns a Lab"));
 });
 await step("an endless cell is interrupted", async () => {
   await page.keyboard.press("Escape");
-  await typed("for { }");
+  await typeCode("for { }");
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => window.Jupyter.notebook.kernel_busy);
   await page.evaluate(() => window.Jupyter.notebook.kernel.interrupt());
-  await idle();
-  await says("interrupted");
+  await waitUntilIdle();
+  await waitForOutput("interrupted");
 });
 await step("an interrupt drops the cells that wait", async () => {
-  await typed("time.Sleep(time.Hour)\nreached := 1");
+  await typeCode("time.Sleep(time.Hour)\nreached := 1");
   await page.keyboard.press("Control+Enter");
-  await typed("waited := 2");
+  await typeCode("waited := 2");
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => window.Jupyter.notebook.kernel_busy);
   await page.evaluate(() => window.Jupyter.notebook.kernel.interrupt());
-  await idle();
-  await typed("waited == 2");
+  await waitUntilIdle();
+  await typeCode("waited == 2");
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => {
     const nb = window.Jupyter.notebook;
@@ -109,7 +109,7 @@ await step("an interrupt drops the cells that wait", async () => {
   });
 });
 await step("a solution shows its report and its picture", async () => {
-  await typed("sol");
+  await typeCode("sol");
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => {
     const nb = window.Jupyter.notebook;
@@ -127,7 +127,7 @@ await step("the picture answers", async () => {
   if (!(await page.locator(".krr-drawn path:not(.krr-at *)").count())) throw new Error("+ does not zoom");
 });
 await step("the session goes on", async () => {
-  await typed("sol.Iterations > 0");
+  await typeCode("sol.Iterations > 0");
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => {
     const nb = window.Jupyter.notebook;
