@@ -16,8 +16,8 @@ import (
 func TestLimitedAddresses(t *testing.T) {
 	// The command version must not load the BLAS: with too few addresses, loading it would never return.
 	for _, limit := range []struct {
-		gb   float64
-		args []string
+		gigabytes float64
+		args      []string
 	}{
 		{1.9, []string{"version"}},
 		{2.0, []string{"version"}},
@@ -27,24 +27,24 @@ func TestLimitedAddresses(t *testing.T) {
 		{2.5, fitSmall},
 		{3.5, fitSmall},
 	} {
-		t.Run(fmt.Sprintf("%s-%.1f", limit.args[0], limit.gb), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s-%.1f", limit.args[0], limit.gigabytes), func(t *testing.T) {
 			cmd := krrlab(testContext(t), t, -1, 0, limit.args...)
 			cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`,
-				limit.gb*1e9/1024), cmd.Path}, cmd.Args[1:]...)
+				limit.gigabytes*1e9/1024), cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = "/bin/sh"
 			// Every thread needs addresses, so their number is fixed.
 			cmd.Env = append(cmd.Env, "GOMAXPROCS=2", "KRRLAB_BLAS=")
-			text, err := cmd.CombinedOutput()
-			if strings.Contains(string(text), "ThreadSanitizer") {
+			output, err := cmd.CombinedOutput()
+			if strings.Contains(string(output), "ThreadSanitizer") {
 				t.Skip("the race detector takes more addresses than that")
 			}
-			if err != nil || strings.Contains(string(text), "goroutine") ||
-				strings.Count(string(text), "krrlab: ") > 1 {
-				t.Fatalf("%v:\n%s", err, text)
+			if err != nil || strings.Contains(string(output), "goroutine") ||
+				strings.Count(string(output), "krrlab: ") > 1 {
+				t.Fatalf("%v:\n%s", err, output)
 			}
 			if _, err := accel.OpenBLAS(); err == nil && limit.args[0] == "fit" &&
-				!strings.Contains(string(text), "instead of OpenBLAS") {
-				t.Errorf("no note that OpenBLAS is not used:\n%s", text)
+				!strings.Contains(string(output), "instead of OpenBLAS") {
+				t.Errorf("no note that OpenBLAS is not used:\n%s", output)
 			}
 		})
 	}

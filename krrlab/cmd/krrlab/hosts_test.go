@@ -19,9 +19,9 @@ import (
 // hosts describes two simulated machines with their own names, addresses and networks: Linux namespaces that are joined
 // by a virtual network cable. mpirun runs on host a; a script named agent starts its processes on host b, without ssh.
 type hosts struct {
-	dir   string   // folder of the hosts and of the runs on them
-	a, b  int      // ids of the processes that keep the namespaces of the hosts alive
-	enter []string // options of nsenter for a command in the namespaces of host a
+	dir            string   // folder of the hosts and of the runs on them
+	pidA, pidB     int      // ids of the processes that keep the namespaces of the hosts alive
+	nsenterOptions []string // options of nsenter for a command in the namespaces of host a
 }
 
 // makeHosts is the shell script that creates the two hosts; its argument $1 is their folder. It also mounts a file
@@ -61,23 +61,23 @@ func newHosts(t *testing.T) *hosts {
 			t.Skipf("no %s here: two hosts need util-linux and iproute2 (make test-long installs them)", name)
 		}
 	}
-	h := &hosts{dir: t.TempDir(), enter: []string{"--net", "--uts", "--mount"}}
-	spaces := []string{"--net", "--uts", "--mount"}
+	h := &hosts{dir: t.TempDir(), nsenterOptions: []string{"--net", "--uts", "--mount"}}
+	namespaces := []string{"--net", "--uts", "--mount"}
 	if os.Getuid() != 0 {
-		spaces = append([]string{"--user", "--map-root-user"}, spaces...)
-		h.enter = append([]string{"--user", "--preserve-credentials"}, h.enter...)
+		namespaces = append([]string{"--user", "--map-root-user"}, namespaces...)
+		h.nsenterOptions = append([]string{"--user", "--preserve-credentials"}, h.nsenterOptions...)
 	}
-	cmd := exec.Command("unshare", append(spaces, "sh", "-c", makeHosts, "sh", h.dir)...)
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
+	cmd := exec.Command("unshare", append(namespaces, "sh", "-c", makeHosts, "sh", h.dir)...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
 		t.Skipf("two hosts cannot be made here: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	h.a = cmd.Process.Pid
+	h.pidA = cmd.Process.Pid
 	t.Cleanup(func() {
-		for _, pid := range append(processesOf(h.dir), h.a, h.b) {
+		for _, pid := range append(processesOf(h.dir), h.pidA, h.pidB) {
 			if pid > 0 {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -85,24 +85,25 @@ func newHosts(t *testing.T) *hosts {
 		<-ended
 	})
 	for range 6000 {
-		if b, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil {
-			fmt.Sscan(string(b), &h.b)
+		if pidText, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil {
+			fmt.Sscan(string(pidText), &h.pidB)
 			return h
 		}
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Skipf("two hosts cannot be made here (network namespaces): %v: %s", err, strings.TrimSpace(text.String()))
+			t.Skipf("two hosts cannot be made here (network namespaces): %v: %s", err,
+				strings.TrimSpace(output.String()))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	t.Fatalf("two hosts did not come up: %s", text.String())
+	t.Fatalf("two hosts did not come up: %s", output.String())
 	return nil
 }
 
 // commandOnA returns a command that runs on host a.
 func (h *hosts) commandOnA(ctx context.Context, words ...string) *exec.Cmd {
-	args := append([]string{"-t", fmt.Sprint(h.a)}, h.enter...)
+	args := append([]string{"-t", fmt.Sprint(h.pidA)}, h.nsenterOptions...)
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, words...)...)
 	// mpirun makes a folder in TMPDIR that is named after the host; in /tmp it may already exist and belong to another
 	// user.
@@ -143,13 +144,14 @@ func (h *hosts) krrlabOnRanks(ctx context.Context, perHost, lostAfter int, args 
 // ranksOn returns the process ids of the ranks of a run in dir that run on host b if onB is set, and on host a
 // otherwise.
 func (h *hosts) ranksOn(dir string, onB bool) (pids []int) {
-	host := h.a
+	host := h.pidA
 	if onB {
-		host = h.b
+		host = h.pidB
 	}
-	space, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", host))
+	namespace, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", host))
 	for _, pid := range ranksOf(dir) {
-		if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && ns == space {
+		if rankNamespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil &&
+			rankNamespace == namespace {
 			pids = append(pids, pid)
 		}
 	}
@@ -199,22 +201,22 @@ func TestFaultsOfHosts(t *testing.T) {
 			// The run must not resume from the checkpoint of the previous fault, or it could end before this fault.
 			testkit.OK(t, os.RemoveAll(filepath.Join(dir, "kept")))
 			cmd := h.krrlab(testContext(t), 4, slowFit(dir, "--rank-timeout", limit)...)
-			var out, text bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &text
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			testkit.OK(t, cmd.Start())
 			awaitCheckpoint(t, dir, 1)
 			start := time.Now()
 			fault.cause(cmd.Process.Pid)
 			err := cmd.Wait()
 			t.Logf("%v after %.1f s", err, time.Since(start).Seconds())
-			if err == nil || strings.Contains(out.String(), "converged") {
-				t.Fatalf("the run ends without an error, or converges:\n%s%s", out.String(), text.String())
+			if err == nil || strings.Contains(stdout.String(), "converged") {
+				t.Fatalf("the run ends without an error, or converges:\n%s%s", stdout.String(), stderr.String())
 			}
-			awaitNoProcesses(t, dir, text.String())
+			awaitNoProcesses(t, dir, stderr.String())
 			if fault.message == "" {
 				return
 			}
-			lines := messages(text.String())
+			lines := messages(stderr.String())
 			// The stopped first rank continues when it is terminated, and then adds a message of its own.
 			if stoppedFirst := fault.name == "stopped first rank"; len(lines) == 2 && stoppedFirst {
 				lines = lines[:1]
@@ -223,7 +225,7 @@ func TestFaultsOfHosts(t *testing.T) {
 				!strings.Contains(lines[0], "; the checkpoint in ") ||
 				!strings.Contains(lines[0], "is kept; --resume continues") {
 				t.Errorf("messages %q, want one line with %q and how to continue:\n%s", lines, fault.message,
-					text.String())
+					stderr.String())
 			}
 		})
 	}
@@ -237,9 +239,9 @@ func TestFaultsOfHosts(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	full := filepath.Join(h.dir, "small")
+	smallDisk := filepath.Join(h.dir, "small")
 	fit := func(more ...string) []string {
-		return append(slowFit(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
+		return append(slowFit(h.dir, more...), "--checkpoint", filepath.Join(smallDisk, "kept"))
 	}
 	text, err := h.krrlab(testContext(t), 30, fit()...).CombinedOutput()
 	if got := messages(string(text)); err == nil || len(got) != 1 ||
@@ -247,7 +249,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("want one message of a full disk, and an error; error %v:\n%s", err, text)
 	}
 	awaitNoProcesses(t, h.dir, string(text))
-	mustRun(t, h.commandOnA(t.Context(), "rm", filepath.Join(full, "ballast")))
+	mustRun(t, h.commandOnA(t.Context(), "rm", filepath.Join(smallDisk, "ballast")))
 	resumed := mustRun(t, h.krrlab(testContext(t), 30, fit("--resume")...), "resuming from the checkpoint")
 	if strings.Contains(resumed, "refused") {
 		t.Errorf("the checkpoint before the full disk is refused:\n%s", resumed)

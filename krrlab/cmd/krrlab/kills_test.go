@@ -44,18 +44,20 @@ func shortFit(dir string, more ...string) []string {
 
 // tally counts what TestKills has done.
 type tally struct {
-	kills, process, rank, all, launcher int // kills in total, and by what was killed
-	writing                             int // kills while a checkpoint was being written
-	early                               int // kills before the first checkpoint
-	refused                             int // damaged checkpoints that a resumed run refused
-	runs                                int // runs that ended with the right coefficients
+	kills                                                 int // kills in total
+	processKills, rankKills, allRanksKills, launcherKills int // kills by what was killed
+	killsWhileWriting                                     int // kills while a checkpoint was being written
+	killsBeforeCheckpoint                                 int // kills before the first checkpoint
+	refusedCheckpoints                                    int // damaged checkpoints that a resumed run refused
+	completedRuns                                         int // runs that ended with the right coefficients
 }
 
-func (c tally) String() string {
+func (t tally) String() string {
 	return fmt.Sprintf("%d kills (%d of the one process, %d of a rank, %d of all ranks, %d of the launcher; %d while "+
 		"a checkpoint was written, %d before the first): "+
 		"%d runs ended with the coefficients of an uninterrupted one, %d damaged checkpoints",
-		c.kills, c.process, c.rank, c.all, c.launcher, c.writing, c.early, c.runs, c.refused)
+		t.kills, t.processKills, t.rankKills, t.allRanksKills, t.launcherKills, t.killsWhileWriting,
+		t.killsBeforeCheckpoint, t.completedRuns, t.refusedCheckpoints)
 }
 
 // TestKills checks that runs of one process and of ranks of both MPI implementations survive SIGKILL, at random times
@@ -66,33 +68,33 @@ func TestKills(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("no /proc to find processes by")
 	}
-	n := kills(t)
+	killCount := kills(t)
 	k := &killer{random: rand.New(rand.NewSource(1))}
 	var uninterruptedC [2]*mat.Dense // coefficients of an uninterrupted run in one process and on ranks
-	for r, l := range []int{-1, 0} {
+	for kind, launcher := range []int{-1, 0} {
 		dir, start := t.TempDir(), time.Now()
-		if err := findLauncher(launchers[0].name); err != nil && l == 0 {
+		if err := findLauncher(launchers[0].name); err != nil && launcher == 0 {
 			continue
 		}
-		mustRun(t, krrlab(testContext(t), t, l, 2, shortFit(dir)...))
-		k.duration[r] = time.Since(start)
-		uninterruptedC[r] = coefficients(filepath.Join(dir, "m.krr"))
+		mustRun(t, krrlab(testContext(t), t, launcher, 2, shortFit(dir)...))
+		k.duration[kind] = time.Since(start)
+		uninterruptedC[kind] = coefficients(filepath.Join(dir, "m.krr"))
 	}
-	for trial := 0; k.kills < n; trial++ {
-		r := trial % 2 // 1 for ranks
-		if uninterruptedC[r] == nil {
+	for trial := 0; k.kills < killCount; trial++ {
+		kind := trial % 2 // 0 for one process, 1 for ranks
+		if uninterruptedC[kind] == nil {
 			continue
 		}
 		dir := t.TempDir()
-		for !k.run(t, dir, r == 1, k.kills < n) {
+		for !k.run(t, dir, kind == 1, k.kills < killCount) {
 		}
-		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), uninterruptedC[r]) {
+		if !mat.Equal(coefficients(filepath.Join(dir, "m.krr")), uninterruptedC[kind]) {
 			t.Fatalf("after %v: other coefficients than those of an uninterrupted run", k.tally)
 		}
 		if files, _ := filepath.Glob(filepath.Join(dir, "kept", "*")); len(files) > 0 {
 			t.Errorf("the checkpoints %v are not deleted at the end", files)
 		}
-		k.tally.runs++
+		k.tally.completedRuns++
 	}
 	t.Logf("%v", k.tally)
 }
@@ -100,48 +102,48 @@ func TestKills(t *testing.T) {
 // killer kills the runs of TestKills and counts what it has done.
 type killer struct {
 	tally
-	random   *rand.Rand
-	duration [2]time.Duration // times of an uninterrupted run, in one process and on ranks
-	stale    []string         // unfinished checkpoints that an earlier kill has left
+	random    *rand.Rand
+	duration  [2]time.Duration // times of an uninterrupted run, in one process and on ranks
+	abandoned []string         // unfinished checkpoints that an earlier kill has left
 }
 
 // run starts or resumes the run in dir. If kill is set, it kills the run at a random time, unless the run ends before.
 // It reports whether the run came to its end.
-func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
+func (k *killer) run(t *testing.T, dir string, onRanks, kill bool) (ended bool) {
 	launcher, count, longest := -1, 1, k.duration[0]
-	if ranks {
+	if onRanks {
 		launcher, count, longest = k.random.Intn(len(launchers)), 1+k.random.Intn(3), k.duration[1]
 		if err := findLauncher(launchers[launcher].name); err != nil {
 			launcher = 0
 		}
 	}
-	k.stale = unfinishedCheckpoints(dir)
+	k.abandoned = unfinishedCheckpoints(dir)
 	cmd := krrlab(testContext(t), t, launcher, count, shortFit(dir, "--resume")...)
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	testkit.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	var err error
 	if kill && !k.wait(dir, done, time.Duration(k.random.Int63n(int64(longest)))) {
-		before := k.tally
-		k.strike(dir, cmd.Process.Pid, ranks)
+		tallyBefore := k.tally
+		k.strike(dir, cmd.Process.Pid, onRanks)
 		if err = <-done; err == nil { // the run had ended just before the kill
-			k.tally = before
+			k.tally = tallyBefore
 		} else {
 			k.kills++
-			awaitNoProcesses(t, dir, text.String())
+			awaitNoProcesses(t, dir, output.String())
 		}
 	} else {
 		err = <-done
 	}
-	k.refused += strings.Count(text.String(), "refused")
-	var exit *exec.ExitError
+	k.refusedCheckpoints += strings.Count(output.String(), "refused")
+	var exitErr *exec.ExitError
 	switch {
 	case err == nil:
 		return true
-	case !kill || !errors.As(err, &exit):
-		t.Fatalf("%v:\n%s", err, text.String())
+	case !kill || !errors.As(err, &exitErr):
+		t.Fatalf("%v:\n%s", err, output.String())
 	}
 	return false
 }
@@ -179,33 +181,33 @@ func unfinishedCheckpoints(dir string) []string {
 // left.
 func (k *killer) isWriting(dir string) bool {
 	return slices.ContainsFunc(unfinishedCheckpoints(dir), func(path string) bool {
-		return !slices.Contains(k.stale, path)
+		return !slices.Contains(k.abandoned, path)
 	})
 }
 
 // strike kills the single process, or one rank, all ranks, or the launcher, chosen at random, and counts the kill.
-func (k *killer) strike(dir string, pid int, ranks bool) {
+func (k *killer) strike(dir string, pid int, onRanks bool) {
 	if newestCheckpoint(dir) < 0 {
-		k.early++
+		k.killsBeforeCheckpoint++
 	}
 	if k.isWriting(dir) {
-		k.writing++
+		k.killsWhileWriting++
 	}
 	victims := ranksOf(dir)
 	switch choice := k.random.Intn(4); {
-	case !ranks:
-		k.process++
+	case !onRanks:
+		k.processKills++
 		victims = []int{pid}
 	case choice == 0 || len(victims) == 0:
-		k.launcher++
+		k.launcherKills++
 		victims = []int{pid}
 	case choice == 1:
-		k.all++
+		k.allRanksKills++
 	default:
-		k.rank++
+		k.rankKills++
 		victims = victims[k.random.Intn(len(victims)):][:1]
 	}
-	for _, v := range victims {
-		_ = syscall.Kill(v, syscall.SIGKILL)
+	for _, victim := range victims {
+		_ = syscall.Kill(victim, syscall.SIGKILL)
 	}
 }

@@ -30,12 +30,13 @@ func TestModel(t *testing.T) {
 	if !*measure || os.Getenv("KRRLAB_DATA") == "" {
 		t.Skip("measures seconds, with MNIST in $KRRLAB_DATA: -model")
 	}
-	const d, cols, s = 784, 10, 2000
+	const d, columns, s = 784, 10, 2000
 	h := newHosts(t)
 	threads := accel.Threads()
 	options := plan.Options{Nodes: 1, Cores: threads, Bandwidth: 1, Latency: 1}
 	candidate := cost.Candidate{Solver: cost.BlockPCG, Preconditioner: recipe.Features{S: s}, Storage: gram.Float32}
-	machine := testkit.Must(options.Scale(t.Context(), stage.Header{N: 8000, D: d, T: cols}, true, candidate)).Machines
+	machine := testkit.Must(options.Scale(t.Context(), stage.Header{N: 8000, D: d, T: columns}, true,
+		candidate)).Machines
 	fmt.Printf("%+v\n     n ranks      link  iterations   seconds predicted  ratio    kernel    features      factor       solve"+
 		"       bytes predicted\n", machine)
 	for _, link := range []struct {
@@ -43,16 +44,16 @@ func TestModel(t *testing.T) {
 		ranks []int
 	}{{"veth", []int{1, 2, 4}}, {"1gbit", []int{2, 4}}, {"100mbit", []int{2}}} {
 		if link.name != "veth" {
-			for _, host := range []int{h.a, h.b} {
+			for _, host := range []int{h.pidA, h.pidB} {
 				mustRun(t, h.commandOnA(t.Context(), "nsenter", "-t", fmt.Sprint(host), "--net", "tc", "qdisc",
 					"replace", "dev", "krr0", "root", "tbf", "rate", link.name, "burst", "256kb", "latency", "50ms"))
 			}
 		}
-		for _, p := range link.ranks {
+		for _, rankCount := range link.ranks {
 			var measured plan.Plan
-			if file := filepath.Join(h.dir, "plan.json"); p > 1 {
-				mustRun(t, h.krrlabOnRanks(testContext(t), p/2, 30, "plan", "--data", "mnist", "--n", "4000",
-					"--threads", fmt.Sprint(max(1, threads/p)), "--json", file))
+			if file := filepath.Join(h.dir, "plan.json"); rankCount > 1 {
+				mustRun(t, h.krrlabOnRanks(testContext(t), rankCount/2, 30, "plan", "--data", "mnist", "--n", "4000",
+					"--threads", fmt.Sprint(max(1, threads/rankCount)), "--json", file))
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &measured))
 				fmt.Printf("%+v\n", measured.Rates)
 			}
@@ -61,16 +62,16 @@ func TestModel(t *testing.T) {
 				args := []string{"fit", "--data", "mnist", "--n", fmt.Sprint(n), "--precond",
 					fmt.Sprintf("features features=%d lambda-p=0.1", s), "--solver", "block-pcg", "--storage",
 					"float32", "--residual", "stored",
-					"--threads", fmt.Sprint(max(1, threads/p)), "--json", file}
-				if p == 1 {
+					"--threads", fmt.Sprint(max(1, threads/rankCount)), "--json", file}
+				if rankCount == 1 {
 					mustRun(t, krrlab(testContext(t), t, -1, 1, args...))
 				} else {
-					mustRun(t, h.krrlabOnRanks(testContext(t), p/2, 30, args...))
+					mustRun(t, h.krrlabOnRanks(testContext(t), rankCount/2, 30, args...))
 				}
 				var sol solve.Solution
 				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(file)), &sol))
-				perRank, ranks := machine, float64(p)
-				perRank.Nodes, perRank.Cores = p, max(1, threads/p)
+				perRank, ranks := machine, float64(rankCount)
+				perRank.Nodes, perRank.Cores = rankCount, max(1, threads/rankCount)
 				perRank.Read, perRank.Gemm32, perRank.Gemm64, perRank.Exp = perRank.Read/ranks, perRank.Gemm32/ranks,
 					perRank.Gemm64/ranks, perRank.Exp/ranks
 				perRank.EntrySeconds, perRank.ExactEntrySeconds = perRank.EntrySeconds*ranks,
@@ -86,12 +87,13 @@ func TestModel(t *testing.T) {
 				if sol.Ranks != nil {
 					sent = sol.Ranks.Bytes
 				}
-				fmt.Printf("%6d %5d %9s %11d %9.2f %9.2f %6.2f %5.2f/%4.2f %6.2f/%4.2f %6.2f/%4.2f %6.2f/%5.2f %11d %9d\n", n, p,
-					link.name, sol.Iterations, measuredSeconds, predictedSeconds, predictedSeconds/measuredSeconds,
+				fmt.Printf("%6d %5d %9s %11d %9.2f %9.2f %6.2f %5.2f/%4.2f %6.2f/%4.2f %6.2f/%4.2f %6.2f/%5.2f %11d %9d\n", n,
+					rankCount, link.name, sol.Iterations, measuredSeconds, predictedSeconds,
+					predictedSeconds/measuredSeconds,
 					want.Kernel, got.Kernel, want.Features, got.Features,
 					want.Factor, got.Factor, want.Solve, got.Solve, sent, predicted.SentBytes)
 				if predictedSeconds < 0.7*measuredSeconds || predictedSeconds > 1.3*measuredSeconds {
-					t.Errorf("n = %d on %d ranks, %s: %.2f s, predicted %.2f", n, p, link.name, measuredSeconds,
+					t.Errorf("n = %d on %d ranks, %s: %.2f s, predicted %.2f", n, rankCount, link.name, measuredSeconds,
 						predictedSeconds)
 				}
 			}

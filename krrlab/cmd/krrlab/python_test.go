@@ -19,7 +19,7 @@ func TestPython(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+folder, "KRRLAB="+program, actAsKrrlab+"=1", "OPENBLAS_NUM_THREADS=1",
 		"GOMAXPROCS=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
 	}
 }

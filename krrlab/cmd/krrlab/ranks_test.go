@@ -61,16 +61,17 @@ func findLauncher(name string) error {
 	return nil
 }
 
-// krrlab returns the command krrlab on p ranks of launchers[launcher], or in one process, for any p, if launcher is −1.
-// It skips the test if the launcher is missing.
-func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) *exec.Cmd {
+// krrlab returns the command krrlab on rankCount ranks of launchers[launcher], or in one process if launcher is −1. It
+// skips the test if the launcher is missing.
+func krrlab(ctx context.Context, t *testing.T, launcher, rankCount int, args ...string) *exec.Cmd {
 	t.Helper()
 	self := testkit.Must(os.Executable())
 	words := append([]string{self}, args...)
 	if launcher >= 0 {
-		l := launchers[launcher]
-		words = append(append([]string{l.name}, l.args...), append([]string{"-n", fmt.Sprint(p)}, words...)...)
-		if err := findLauncher(l.name); err != nil {
+		chosen := launchers[launcher]
+		words = append(append([]string{chosen.name}, chosen.args...),
+			append([]string{"-n", fmt.Sprint(rankCount)}, words...)...)
+		if err := findLauncher(chosen.name); err != nil {
 			t.Skip(err)
 		}
 	}
@@ -78,7 +79,7 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 	cmd.Env = append(os.Environ(), actAsKrrlab+"=1")
 	cmd.WaitDelay = 20 * time.Second
 	if launcher >= 0 {
-		testkit.Must(cmd.StdinPipe()) // open until the end, for MPICH's mpirun: see docs/ranks.md
+		testkit.Must(cmd.StdinPipe()) // stdin stays open until the end, which MPICH's mpirun needs: see docs/ranks.md
 	}
 	return cmd
 }
@@ -123,24 +124,25 @@ func quickFit(out string) []string {
 func TestFitOnRanks(t *testing.T) {
 	var reference *mat.Dense
 	for launcher := range launchers {
-		for _, p := range []int{1, 2, 4} {
-			t.Run(fmt.Sprintf("%s-%d", launchers[launcher].name, p), func(t *testing.T) {
+		for _, rankCount := range []int{1, 2, 4} {
+			t.Run(fmt.Sprintf("%s-%d", launchers[launcher].name, rankCount), func(t *testing.T) {
 				dir := t.TempDir()
-				out, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
-				text := mustRun(t, krrlab(testContext(t), t, launcher, p, append(quickFit(out), "--json", js)...),
-					fmt.Sprintf("ranks        %d (%d on this machine)", p, p))
+				modelFile, reportFile := filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
+				fit := append(quickFit(modelFile), "--json", reportFile)
+				text := mustRun(t, krrlab(testContext(t), t, launcher, rankCount, fit...),
+					fmt.Sprintf("ranks        %d (%d on this machine)", rankCount, rankCount))
 				testkit.Equal(t, strings.Count(text, "converged after"), 1, text)
-				reference = cmp.Or(reference, coefficients(out))
-				checkCoefficients(t, out, reference)
+				reference = cmp.Or(reference, coefficients(modelFile))
+				checkCoefficients(t, modelFile, reference)
 				var report struct {
 					Ranks struct {
 						Count int
 						Bytes int64
 					}
 				}
-				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(js)), &report))
-				if report.Ranks.Count != p || report.Ranks.Bytes == 0 {
-					t.Errorf("the report has %+v, want %d ranks that exchange bytes", report, p)
+				testkit.OK(t, json.Unmarshal(testkit.Must(os.ReadFile(reportFile)), &report))
+				if report.Ranks.Count != rankCount || report.Ranks.Bytes == 0 {
+					t.Errorf("the report has %+v, want %d ranks that exchange bytes", report, rankCount)
 				}
 			})
 		}
@@ -150,21 +152,22 @@ func TestFitOnRanks(t *testing.T) {
 // TestUnsolvedOnRanks fits to a tolerance that is too loose for leave-one-out scores, which only the first rank
 // computes. All ranks must still go on to the report, the model and the picture, and then exit with the error.
 func TestUnsolvedOnRanks(t *testing.T) {
-	for l := range launchers {
-		t.Run(launchers[l].name, func(t *testing.T) {
+	for launcher := range launchers {
+		t.Run(launchers[launcher].name, func(t *testing.T) {
 			dir := t.TempDir()
-			out, picture := filepath.Join(dir, "m.krr"), filepath.Join(dir, "p.png")
-			cmd := krrlab(testContext(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver",
+			modelFile, picture := filepath.Join(dir, "m.krr"), filepath.Join(dir, "p.png")
+			cmd := krrlab(testContext(t), t, launcher, 2, "fit", "--data", "synthetic-regression", "--n", "200",
+				"--solver",
 				"cg",
-				"--lambda", "1e-6", "--tol", "0.5", "--blas", "go", "--calibrate", "loo", "--out", out, "--plot",
+				"--lambda", "1e-6", "--tol", "0.5", "--blas", "go", "--calibrate", "loo", "--out", modelFile, "--plot",
 				picture, "--rank-timeout", "30s")
 			text, err := cmd.CombinedOutput()
-			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 ||
+			if exitErr, ok := errors.AsType[*exec.ExitError](err); !ok || exitErr.ExitCode() != 1 ||
 				strings.Count(string(text), "too far from the solution") != 1 ||
 				!strings.Contains(string(text), "converged after") {
 				t.Fatalf("%v:\n%s", err, text)
 			}
-			coefficients(out)
+			coefficients(modelFile)
 			if _, err := os.Stat(picture); err != nil {
 				t.Error(err)
 			}
@@ -175,12 +178,13 @@ func TestUnsolvedOnRanks(t *testing.T) {
 // TestOtherCommandsOnRanks checks that a command that does not use ranks, and the message of a wrong command line,
 // appear only once on several ranks.
 func TestOtherCommandsOnRanks(t *testing.T) {
-	for l := range launchers {
-		t.Run(launchers[l].name, func(t *testing.T) {
-			if text := mustRun(t, krrlab(testContext(t), t, l, 3, "version")); strings.Count(text, "krrlab ") != 1 {
+	for launcher := range launchers {
+		t.Run(launchers[launcher].name, func(t *testing.T) {
+			if text := mustRun(t, krrlab(testContext(t), t, launcher, 3, "version")); strings.Count(text,
+				"krrlab ") != 1 {
 				t.Errorf("three ranks print the version more than once:\n%s", text)
 			}
-			text, err := krrlab(testContext(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
+			text, err := krrlab(testContext(t), t, launcher, 3, "fit", "--data", "no-such-data").CombinedOutput()
 			if err == nil || strings.Count(string(text), "no-such-data") != 1 {
 				t.Errorf("want an error and one message; error %v:\n%s", err, text)
 			}
@@ -192,24 +196,24 @@ func TestOtherCommandsOnRanks(t *testing.T) {
 // than the first rank, as on a machine with other files, and that nothing is written.
 func TestRanksWithOtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	for r := range 2 {
-		testkit.OK(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(r)), 0o755))
+	for rank := range 2 {
+		testkit.OK(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(rank)), 0o755))
 	}
 	data := ""
 	for i := range 60 {
 		data += fmt.Sprintf("%d,%d\n", i, i%7)
 	}
-	for r, lambda := range []string{"0.1", "0.2"} {
-		rankDir := filepath.Join(dir, fmt.Sprint(r))
-		for name, text := range map[string]string{"x.csv": data, "y.csv": data + fmt.Sprintf("9,%d\n", r),
-			"marks": fmt.Sprint(r)} {
+	for rank, lambda := range []string{"0.1", "0.2"} {
+		rankDir := filepath.Join(dir, fmt.Sprint(rank))
+		for name, text := range map[string]string{"x.csv": data, "y.csv": data + fmt.Sprintf("9,%d\n", rank),
+			"marks": fmt.Sprint(rank)} {
 			testkit.OK(t, os.WriteFile(filepath.Join(rankDir, name), []byte(text), 0o644))
 		}
 		mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", filepath.Join(rankDir, "x.csv"), "--lambda",
 			lambda, "--out", filepath.Join(rankDir, "m.krr")))
 	}
 	const script = `cd "$0/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"`
-	for l := range launchers {
+	for launcher := range launchers {
 		for line, want := range map[string]string{
 			"predict m.krr --in x.csv --target none --drop 1 --out p.csv":           "the model read here is",
 			"verify m.krr --train x.csv":                                            "the model read here is",
@@ -221,7 +225,7 @@ func TestRanksWithOtherFiles(t *testing.T) {
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "|", " ")
 			}
-			cmd := krrlab(testContext(t), t, l, 2, args...)
+			cmd := krrlab(testContext(t), t, launcher, 2, args...)
 			position := len(cmd.Args) - len(args) - 1
 			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, dir)
 			text, err := cmd.CombinedOutput()
@@ -235,31 +239,32 @@ func TestRanksWithOtherFiles(t *testing.T) {
 	}
 }
 
-// TestOtherOptions checks that a run is refused if rank 1 has another option than the first rank, before any work.
-func TestOtherOptions(t *testing.T) {
+// TestRanksWithOtherOptions checks that a run is refused if rank 1 has another option than the first rank, before any
+// work.
+func TestRanksWithOtherOptions(t *testing.T) {
 	dir := t.TempDir()
-	data, file := filepath.Join(dir, "x.csv"), filepath.Join(dir, "m.krr")
+	data, modelFile := filepath.Join(dir, "x.csv"), filepath.Join(dir, "m.krr")
 	text := ""
 	for i := range 60 {
 		text += fmt.Sprintf("%d,%d\n", i, i%7)
 	}
 	testkit.OK(t, os.WriteFile(data, []byte(text), 0o644))
-	mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", data, "--lambda", "0.1", "--out", file))
+	mustRun(t, krrlab(testContext(t), t, -1, 1, "fit", "--train", data, "--lambda", "0.1", "--out", modelFile))
 	const script = `test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || set -- "$@" $0; exec "$@"`
-	for l := range launchers {
-		for other, line := range map[string][]string{
-			"--seed 4":     {"verify", file, "--train", data}, // another start of Lanczos
-			"--bound":      {"predict", file, "--in", data},
+	for launcher := range launchers {
+		for extraOption, line := range map[string][]string{
+			"--seed 4":     {"verify", modelFile, "--train", data}, // another start of Lanczos
+			"--bound":      {"predict", modelFile, "--in", data},
 			"--csv x.csv":  {"fit", "--train", data, "--lambda", "0.1"},
 			"--no-solve":   {"quality", "--train", data, "--lambda", "0.1"},
 			"--plot x.svg": {"fit", "--train", data, "--lambda", "0.1"},
 		} {
-			cmd := krrlab(testContext(t), t, l, 2, line...)
+			cmd := krrlab(testContext(t), t, launcher, 2, line...)
 			position := len(cmd.Args) - len(line) - 1
-			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, other)
+			cmd.Args = slices.Insert(cmd.Args, position, "sh", "-c", script, extraOption)
 			text, err := cmd.CombinedOutput()
 			if err == nil || strings.Count(string(text), "rank 1 of 2: the options here, or") != 1 {
-				t.Errorf("%v, rank 1 with %s: %v:\n%s", line, other, err, text)
+				t.Errorf("%v, rank 1 with %s: %v:\n%s", line, extraOption, err, text)
 			}
 		}
 	}
@@ -275,14 +280,14 @@ func TestBoundProcessors(t *testing.T) {
 		t.Skip("needs two processors, and taskset")
 	}
 	const note = "the launcher has bound the ranks of this machine to 1 of "
-	for options, noted := range map[string]bool{"mpirun.openmpi --bind-to core": true,
+	for options, wantNote := range map[string]bool{"mpirun.openmpi --bind-to core": true,
 		"mpirun.openmpi --bind-to none": false, "taskset -c 0 mpirun.openmpi --bind-to core": false} {
 		cmd := krrlab(testContext(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
 		words := append(strings.Fields(options), "--allow-run-as-root", "-n", "1")
 		cmd.Args = append(words, cmd.Args...)
 		cmd.Path = testkit.Must(exec.LookPath(words[0]))
-		if text := mustRun(t, cmd); strings.Contains(text, note) != noted {
-			t.Errorf("%s: a note is printed: %v, want %v:\n%s", options, !noted, noted, text)
+		if text := mustRun(t, cmd); strings.Contains(text, note) != wantNote {
+			t.Errorf("%s: a note is printed: %v, want %v:\n%s", options, !wantNote, wantNote, text)
 		}
 	}
 }
@@ -314,10 +319,10 @@ func awaitCheckpoint(t *testing.T, dir string, after int) {
 func newestCheckpoint(dir string) int {
 	newest := -1
 	files, _ := filepath.Glob(filepath.Join(dir, "kept", "checkpoint-*.krrc"))
-	for _, f := range files {
-		var k int
-		if _, err := fmt.Sscanf(filepath.Base(f), "checkpoint-%d.krrc", &k); err == nil {
-			newest = max(newest, k)
+	for _, file := range files {
+		var number int
+		if _, err := fmt.Sscanf(filepath.Base(file), "checkpoint-%d.krrc", &number); err == nil {
+			newest = max(newest, number)
 		}
 	}
 	return newest
@@ -334,30 +339,30 @@ func uninterrupted(t *testing.T, ranks bool) *mat.Dense {
 	run.Do(func() {
 		dir := t.TempDir()
 		mustRun(t, krrlab(testContext(t), t, launcher, 2, slowFit(dir)...))
-		run.c = coefficients(filepath.Join(dir, "m.krr"))
+		run.coefficients = coefficients(filepath.Join(dir, "m.krr"))
 	})
-	if run.c == nil {
+	if run.coefficients == nil {
 		t.Skip("no uninterrupted run to compare with")
 	}
-	return run.c
+	return run.coefficients
 }
 
 // uninterruptedRuns keeps the coefficients of the uninterrupted runs in one process and on ranks.
 var uninterruptedRuns [2]struct {
 	sync.Once
-	c *mat.Dense
+	coefficients *mat.Dense
 }
 
 // processesOf returns the ids of the processes whose command line contains the folder dir, including launchers and
 // their daemons.
 func processesOf(dir string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range files {
-		if b, err := os.ReadFile(f); err != nil || !bytes.Contains(b, []byte(dir)) {
+	for _, file := range files {
+		if commandLine, err := os.ReadFile(file); err != nil || !bytes.Contains(commandLine, []byte(dir)) {
 			continue
 		}
 		var pid int
-		if _, err := fmt.Sscanf(f, "/proc/%d/cmdline", &pid); err == nil {
+		if _, err := fmt.Sscanf(file, "/proc/%d/cmdline", &pid); err == nil {
 			pids = append(pids, pid)
 		}
 	}
@@ -368,8 +373,8 @@ func processesOf(dir string) (pids []int) {
 func ranksOf(dir string) (pids []int) {
 	self, _ := os.Executable()
 	for _, pid := range processesOf(dir) {
-		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
-			bytes.HasPrefix(b, append([]byte(self), 0)) {
+		if commandLine, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil &&
+			bytes.HasPrefix(commandLine, append([]byte(self), 0)) {
 			pids = append(pids, pid)
 		}
 	}
@@ -396,32 +401,33 @@ func TestFaults(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("no /proc to find processes by")
 	}
-	for l := -1; l < len(launchers); l++ {
-		name, p := "one-process", 1
-		if l >= 0 {
-			name, p = launchers[l].name, 3
+	for launcher := -1; launcher < len(launchers); launcher++ {
+		name, rankCount := "one-process", 1
+		if launcher >= 0 {
+			name, rankCount = launchers[launcher].name, 3
 		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for round, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} { // each run resumes the previous one
-				cmd := krrlab(testContext(t), t, l, p, slowFit(dir, "--resume")...)
+			// Each run resumes the previous one.
+			for round, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+				cmd := krrlab(testContext(t), t, launcher, rankCount, slowFit(dir, "--resume")...)
 				var text bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &text, &text
 				testkit.OK(t, cmd.Start())
 				awaitCheckpoint(t, dir, 3+6*round)
 				victim := cmd.Process.Pid // a scheduler signals the launcher
-				if pids := ranksOf(dir); sig == syscall.SIGKILL && len(pids) > 0 {
+				if pids := ranksOf(dir); signal == syscall.SIGKILL && len(pids) > 0 {
 					victim = pids[len(pids)-1]
 				}
-				_ = syscall.Kill(victim, sig)
+				_ = syscall.Kill(victim, signal)
 				if err := cmd.Wait(); err == nil {
-					t.Fatalf("a run that is ended by %v has the exit code 0:\n%s", sig, text.String())
+					t.Fatalf("a run that is ended by %v has the exit code 0:\n%s", signal, text.String())
 				}
 				awaitNoProcesses(t, dir, text.String())
 			}
-			mustRun(t, krrlab(testContext(t), t, l, max(1, p-1), slowFit(dir, "--resume")...),
+			mustRun(t, krrlab(testContext(t), t, launcher, max(1, rankCount-1), slowFit(dir, "--resume")...),
 				"resuming from the checkpoint")
-			checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, l >= 0))
+			checkCoefficients(t, filepath.Join(dir, "m.krr"), uninterrupted(t, launcher >= 0))
 		})
 	}
 }

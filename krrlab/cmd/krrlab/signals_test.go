@@ -25,18 +25,18 @@ func TestServe(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "m.krr")
 	mustRun(t, krrlab(testContext(t), t, -1, 0, "fit", "--data", "synthetic-regression", "--n", "50", "--out", model))
 	cmd := krrlab(testContext(t), t, -1, 0, "serve", model, "--listen", "127.0.0.1:0")
-	out := testkit.Must(cmd.StdoutPipe())
+	output := testkit.Must(cmd.StdoutPipe())
 	testkit.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }() // has no effect once Wait has returned
-	line := testkit.Must(bufio.NewReader(out).ReadString('\n'))
+	line := testkit.Must(bufio.NewReader(output).ReadString('\n'))
 	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
 	row := "[" + strings.TrimSuffix(strings.Repeat("0.5,", 4), ",") + "]"
 	for body, want := range map[string]int{"[" + row + "]": http.StatusOK, "[[1]]": http.StatusBadRequest} {
-		answer := testkit.Must(http.Post(address+"/predict", "application/json", strings.NewReader(body)))
-		text := testkit.Must(io.ReadAll(answer.Body))
-		if answer.Body.Close(); answer.StatusCode != want || want == http.StatusOK &&
-			!strings.HasPrefix(string(text), `{"value":[`) {
-			t.Errorf("%s: status %d, want %d: %s", body, answer.StatusCode, want, text)
+		response := testkit.Must(http.Post(address+"/predict", "application/json", strings.NewReader(body)))
+		responseBody := testkit.Must(io.ReadAll(response.Body))
+		if response.Body.Close(); response.StatusCode != want || want == http.StatusOK &&
+			!strings.HasPrefix(string(responseBody), `{"value":[`) {
+			t.Errorf("%s: status %d, want %d: %s", body, response.StatusCode, want, responseBody)
 		}
 	}
 	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -54,7 +54,7 @@ func TestHangUp(t *testing.T) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
-	hangUp := func(nohup bool, args ...string) (code int, errs string) {
+	hangUp := func(nohup bool, args ...string) (code int, stderrText string) {
 		cmd := krrlab(testContext(t), t, -1, 0, args...)
 		if nohup {
 			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
@@ -62,10 +62,10 @@ func TestHangUp(t *testing.T) {
 		}
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
-		out := testkit.Must(cmd.StdoutPipe())
+		output := testkit.Must(cmd.StdoutPipe())
 		testkit.OK(t, cmd.Start())
 		// The note on --n is the first line of output; once it is there, the fit is running.
-		lines := bufio.NewReader(out)
+		lines := bufio.NewReader(output)
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
@@ -75,14 +75,15 @@ func TestHangUp(t *testing.T) {
 		return cmd.ProcessState.ExitCode(), stderr.String()
 	}
 	fit := []string{"fit", "--data", "synthetic-regression", "--n", "4000"}
-	if code, errs := hangUp(false, append(fit, "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12", "--max-iter",
+	if code, stderrText := hangUp(false, append(fit, "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12",
+		"--max-iter",
 		"1000000")...); code != 130 ||
 		!regexp.MustCompile(`^krrlab: interrupted( after \d+ iterations, recursive residual \S+)?; `+
-			`nothing was written\n$`).MatchString(errs) {
-		t.Errorf("SIGHUP: exit %d, want 130 and a message: %s", code, errs)
+			`nothing was written\n$`).MatchString(stderrText) {
+		t.Errorf("SIGHUP: exit %d, want 130 and a message: %s", code, stderrText)
 	}
-	if code, errs := hangUp(true, fit...); code != 0 || errs != "" {
-		t.Errorf("SIGHUP under nohup: exit %d, want 0 and no message: %s", code, errs)
+	if code, stderrText := hangUp(true, fit...); code != 0 || stderrText != "" {
+		t.Errorf("SIGHUP under nohup: exit %d, want 0 and no message: %s", code, stderrText)
 	}
 }
 
@@ -95,7 +96,8 @@ func TestSecondSignal(t *testing.T) {
 	defer signal.Stop(caught)
 	for i := range 60 {
 		state := interruptReading(t, time.Duration(i)*time.Second/4)
-		if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() && s.Signal() == syscall.SIGINT {
+		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() &&
+			status.Signal() == syscall.SIGINT {
 			return
 		}
 		if state.ExitCode() != 130 {

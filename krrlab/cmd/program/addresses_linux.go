@@ -10,14 +10,14 @@ import (
 // addresses for each thread, although Go allocates its memory without malloc.
 func spareAddresses() {
 	const unlimited = 1 << 60 // bytes; far more than a process can address, and less than RLIM_INFINITY
-	var r syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &r); err != nil || r.Cur >= unlimited {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || limit.Cur >= unlimited {
 		return
 	}
 	const name = "MALLOC_ARENA_MAX"
-	isSet := os.Getenv(name) == "1" // the program was restarted already
+	isRestarted := os.Getenv(name) == "1" // this function has restarted the program already
 	os.Setenv(name, "1")
-	if self, err := os.Executable(); err == nil && !isSet {
+	if self, err := os.Executable(); err == nil && !isRestarted {
 		_ = syscall.Exec(self, os.Args, os.Environ()) // if it fails, the program runs as it is
 	}
 }

@@ -23,8 +23,8 @@ func (k Cauchy) Eval(x, z []float64) float64 {
 	return 1 / sum
 }
 
-// This is the main function of a program that has all commands of krrlab, for a kernel of its own too: --kernel
-// "mylab.cauchy c=2".
+// This is the main function of a program with all commands of krrlab and an additional kernel, which users select with
+// --kernel "mylab.cauchy c=2".
 func ExampleRun() {
 	if err := kernel.Register("mylab.cauchy", Cauchy{C: 1}); err != nil {
 		log.Fatal(err)

@@ -22,8 +22,8 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// Run runs the command line of this process and returns the exit code. krrlab version prints the given version, or that
-// of the main module if it is "".
+// Run runs the command line of this process and returns the exit code. The command krrlab version prints the given
+// version, or the version of the main module if the given one is "".
 func Run(version string) int {
 	spareAddresses()
 	accel.ConfigureGC()
@@ -31,12 +31,12 @@ func Run(version string) int {
 	atomicfile.StandardStreams = []*os.File{os.Stdout, os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
-	launched := launch()
-	if launched == nil { // a second signal ends the process at once; a launcher's ranks end together
+	launchInfo := launch()
+	if launchInfo == nil { // a second signal ends the process at once; a launcher's ranks end together
 		context.AfterFunc(ctx, stop)
 	}
 	return cli.Main(ctx, os.Args[1:], cli.Env{
-		Launch:   launched,
+		Launch:   launchInfo,
 		Stdin:    os.Stdin,
 		Stdout:   safeOutput(os.Stdout),
 		Stderr:   os.Stderr,
@@ -66,8 +66,8 @@ func safeOutput(f *os.File) io.Writer {
 
 // launch returns how mpirun, mpiexec or srun started this process, or nil if none of them did.
 func launch() *comm.Launch {
-	if l, ok := comm.DetectLaunch(os.Getenv); ok {
-		return &l
+	if info, ok := comm.DetectLaunch(os.Getenv); ok {
+		return &info
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func jupyterData(system string, env func(name string) string) string {
 	return filepath.Join(home, ".local", "share", "jupyter")
 }
 
-// loadInterruptibly calls load and returns its result, or the error of ctx if that ends first. load then goes on in its
+// loadInterruptibly calls load and returns its result, or the error of ctx if ctx ends first. load then goes on in its
 // goroutine, because the system offers no way to stop the loading of a shared library.
 func loadInterruptibly(ctx context.Context, load func() (*accel.Library, error)) (lib *accel.Library, err error) {
 	type result struct {
@@ -102,8 +102,8 @@ func loadInterruptibly(ctx context.Context, load func() (*accel.Library, error))
 		loaded <- result{lib, err}
 	}()
 	select {
-	case r := <-loaded:
-		return r.lib, r.err
+	case outcome := <-loaded:
+		return outcome.lib, outcome.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -112,8 +112,8 @@ func loadInterruptibly(ctx context.Context, load func() (*accel.Library, error))
 // useBLAS installs the BLAS with the given name, as cli.Env.UseBLAS describes. For "auto", the environment
 // variable accel.EnvBLAS may name another one. If "auto" finds no OpenBLAS, it installs Go's implementation.
 func useBLAS(ctx context.Context, name string) (note string, err error) {
-	if v := os.Getenv(accel.EnvBLAS); name == "auto" && v != "" {
-		name = v
+	if requested := os.Getenv(accel.EnvBLAS); name == "auto" && requested != "" {
+		name = requested
 	}
 	switch name {
 	case "auto", "openblas":
@@ -123,7 +123,7 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	default:
 		return "", fmt.Errorf("%s=%q in the environment: want auto, openblas or go", accel.EnvBLAS, name)
 	}
-	lib, err := loadInterruptibly(ctx, accel.OpenBLAS)
+	library, err := loadInterruptibly(ctx, accel.OpenBLAS)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return "", ctxErr
 	}
@@ -133,7 +133,7 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	case errors.Is(err, accel.ErrAddressLimit):
 		note = "note: Go's own linear algebra is used instead of OpenBLAS, as addresses are limited (ulimit -v)"
 	}
-	accel.UseLibrary(lib) // nil if OpenBLAS was not found: Go's implementation
+	accel.UseLibrary(library) // nil if OpenBLAS was not found: Go's implementation
 	return note, nil
 }
 

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// ignoreFileLimit makes a write beyond the limit of file sizes (ulimit -f) an error like any
-// other, instead of a signal that ends the program.
+// ignoreFileLimit makes a write beyond the limit of file sizes (ulimit -f) an ordinary error, instead of a signal that
+// ends the program.
 func ignoreFileLimit() { signal.Ignore(syscall.SIGXFSZ) }
