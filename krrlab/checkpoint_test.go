@@ -26,13 +26,14 @@ import (
 // problemSize is the number of points of the problems in this file.
 const problemSize = 700
 
-// solveInterrupted solves on p ranks, or without ranks if p is 0, and ends the context after the given number of
-// iterations, or never if it is −1. It returns the solution of rank 0, or nil if the solve was interrupted before.
-func solveInterrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
+// solveInterrupted solves on rankCount ranks, or without ranks if rankCount is 0, and ends the context after the given
+// number of iterations, or never if it is −1. It returns the solution of rank 0, or nil if the solve was interrupted
+// before.
+func solveInterrupted(t *testing.T, rankCount, iterations int, cfg Config) *Solution {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	seen := 0
+	iterationsSeen := 0
 	solve := func(cfg Config) *Solution {
 		lab, err := New(ranksProblem(problemSize), cfg)
 		if err != nil {
@@ -51,27 +52,27 @@ func solveInterrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 		}
 		return sol
 	}
-	watched := cfg
-	watched.Monitor = func(e Event) error {
+	watchedCfg := cfg
+	watchedCfg.Monitor = func(e Event) error {
 		if e.Iteration > 0 {
-			if seen++; seen == iterations {
+			if iterationsSeen++; iterationsSeen == iterations {
 				cancel()
 			}
 		}
 		return nil
 	}
-	if p == 0 {
-		return solve(watched)
+	if rankCount == 0 {
+		return solve(watchedCfg)
 	}
 	var sol *Solution
-	onRanks(p, func(c comm.Comm) {
+	onRanks(rankCount, func(ranks comm.Comm) {
 		cfg := cfg
-		if c.Rank() == 0 {
-			cfg = watched
+		if ranks.Rank() == 0 {
+			cfg = watchedCfg
 		}
-		cfg.Comm = c
-		if s := solve(cfg); c.Rank() == 0 {
-			sol = s
+		cfg.Comm = ranks
+		if rankSol := solve(cfg); ranks.Rank() == 0 {
+			sol = rankSol
 		}
 	})
 	return sol
@@ -92,18 +93,18 @@ func TestResumeBits(t *testing.T) {
 			Storage: gram.Fixed16},
 		"rows": {Precond: Features{S: 100}, Storage: gram.Float32, Exact: StoredResidual, Tol: 1e-4},
 	} {
-		for _, ranks := range []bool{false, true}[suite.Scale(1, 0, 0):] {
+		for _, withRanks := range []bool{false, true}[suite.Scale(1, 0, 0):] {
 			t.Run(name, func(t *testing.T) {
 				cfg := cfg
 				if cfg.Seed = 5; cfg.Kernel == nil {
 					cfg.Kernel, cfg.Lambda = gauss, 0.1
 				}
-				p := 0
-				if ranks {
-					p = 2
+				rankCount := 0
+				if withRanks {
+					rankCount = 2
 				}
-				want := solveInterrupted(t, p, -1, cfg)
-				step := want.Iterations/4 + 1
+				want := solveInterrupted(t, rankCount, -1, cfg)
+				iterationsPerRound := want.Iterations/4 + 1
 				cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 3}
 				var got *Solution
 				for round := 0; got == nil; round++ {
@@ -111,10 +112,10 @@ func TestResumeBits(t *testing.T) {
 						t.Fatal("the solve does not end in ten rounds")
 					}
 					cfg.Checkpoint.Resume = round > 0
-					if ranks {
-						p = 1 + round%3
+					if withRanks {
+						rankCount = 1 + round%3
 					}
-					got = solveInterrupted(t, p, step, cfg)
+					got = solveInterrupted(t, rankCount, iterationsPerRound, cfg)
 				}
 				if !mat.Equal(got.Model.C, want.Model.C) || got.Iterations != want.Iterations ||
 					got.Status != want.Status {
@@ -138,10 +139,10 @@ func TestResumeBits(t *testing.T) {
 func TestCheckpointStorage(t *testing.T) {
 	testkit.UseBLAS(t, nil)
 	setThreads(t, 2)
-	const tight = 2_300_000 // float64 tiles alone take this
+	const tightLimit = 2_300_000 // The float64 tiles alone take this many bytes.
 	for storage, memory := range map[string]struct{ first, second int64 }{
-		"float64": {0, tight},
-		"float32": {tight, 0},
+		"float64": {0, tightLimit},
+		"float32": {tightLimit, 0},
 	} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8,
 			Memory: memory.first}
@@ -156,9 +157,9 @@ func TestCheckpointStorage(t *testing.T) {
 		cfg.Memory, cfg.Checkpoint.Resume = memory.second, true
 		lab := newLab(t, ranksProblem(problemSize), cfg)
 		sol, err := lab.Solve(t.Context())
-		var full *accel.MemoryError
+		var memoryErr *accel.MemoryError
 		switch {
-		case errors.As(err, &full) && memory.second == tight:
+		case errors.As(err, &memoryErr) && memory.second == tightLimit:
 			testkit.Contains(t, err.Error(), "needs K in the storage float64")
 		case err != nil:
 			t.Errorf("%s: %v", storage, err)
@@ -175,7 +176,7 @@ func TestCheckpointRefused(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
-	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(s string) { notes = append(notes, s) }}
+	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(note string) { notes = append(notes, note) }}
 	solveInterrupted(t, 0, 6, cfg)
 	files, _ := filepath.Glob(filepath.Join(dir, "checkpoint-*"))
 	if len(files) != 2 {
@@ -188,17 +189,18 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 	checkRefused(cfg, "resume from it (--resume), or take another folder")
 	cfg.Checkpoint.Resume = true
-	other := cfg
-	other.Lambda = 0.2
-	checkRefused(other, "of other data or another configuration")
+	otherCfg := cfg
+	otherCfg.Lambda = 0.2
+	checkRefused(otherCfg, "of other data or another configuration")
 	testkit.OK(t, os.WriteFile(files[1], []byte("x"), 0o644))
 	if sol := solveInterrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
 		t.Errorf("the run does not resume from the older checkpoint: %v", sol)
 	}
 	testkit.Contains(t, strings.Join(notes, "; "), "cut off after 1 byte", "resuming")
-	userDefined := cfg
-	userDefined.Kernel, userDefined.Precond = kernel.Func{F: gauss.Eval}, Features{Map: feature.Fourier{Kernel: gauss}}
-	checkRefused(userDefined, "checkpoint")
+	userDefinedCfg := cfg
+	userDefinedCfg.Kernel, userDefinedCfg.Precond = kernel.Func{F: gauss.Eval},
+		Features{Map: feature.Fourier{Kernel: gauss}}
+	checkRefused(userDefinedCfg, "checkpoint")
 	_, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Checkpoint: &Checkpoint{}})
 	testkit.Fails(t, err, "folder")
 }
@@ -209,14 +211,14 @@ func TestCheckpointTwoRuns(t *testing.T) {
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	want := solveInterrupted(t, 0, -1, cfg)
 	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir(), EveryIter: 1}
-	second := cfg
+	secondCfg := cfg
 	cfg.Monitor = func(e Event) error {
 		if e.Iteration != 4 {
 			return nil
 		}
 		for _, resume := range []bool{false, true} {
-			second.Checkpoint = &Checkpoint{Dir: cfg.Checkpoint.Dir, EveryIter: 1, Resume: resume}
-			lab, err := New(ranksProblem(problemSize), second)
+			secondCfg.Checkpoint = &Checkpoint{Dir: cfg.Checkpoint.Dir, EveryIter: 1, Resume: resume}
+			lab, err := New(ranksProblem(problemSize), secondCfg)
 			if err == nil {
 				_, err = lab.Solve(t.Context())
 			}
@@ -263,8 +265,8 @@ func TestRefusedRunKeepsPlan(t *testing.T) {
 	for i := range weighted.Weights {
 		weighted.Weights[i] = 1 + float64(i%3)
 	}
-	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
-		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
+	plannedLab := func(train *datasets.Dataset, s int, checkpoint *Checkpoint) *Lab {
+		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: checkpoint})
 		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.PCG,
 			Preconditioner: Nystrom{S: s, LambdaP: 1},
 			Recipe:         fmt.Sprintf("nystrom features=%d lambda-p=1", s), S: s, Storage: gram.Float32}}}
@@ -273,11 +275,11 @@ func TestRefusedRunKeepsPlan(t *testing.T) {
 	for name, train := range map[string]*datasets.Dataset{"without weights": train, "with weights": &weighted} {
 		for _, resume := range []bool{false, true} {
 			dir := filepath.Join(t.TempDir(), "run")
-			var refused error
-			first := planned(train, 63, &Checkpoint{Dir: dir, EveryIter: 1})
+			var refusal error
+			first := plannedLab(train, 63, &Checkpoint{Dir: dir, EveryIter: 1})
 			first.cfg.Monitor = func(e Event) error {
-				if e.Iteration == 1 { // before and after there is a checkpoint
-					_, refused = planned(train, 64, &Checkpoint{Dir: dir, Resume: resume}).Solve(t.Context())
+				if e.Iteration == 1 { // there is a checkpoint before and after this iteration
+					_, refusal = plannedLab(train, 64, &Checkpoint{Dir: dir, Resume: resume}).Solve(t.Context())
 				}
 				return nil
 			}
@@ -285,10 +287,10 @@ func TestRefusedRunKeepsPlan(t *testing.T) {
 			if err != nil || !sol.Converged() {
 				t.Fatal(name, sol, err)
 			}
-			if p, err := plan.ReadReport(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil ||
-				!strings.Contains(refused.Error(), "in use by process") {
-				t.Errorf("%s: the saved plan is %+v, error %v; the error of the second run is %v", name, p, err,
-					refused)
+			if saved, err := plan.ReadReport(dir); err != nil || saved == nil || saved.Choice.S != 63 ||
+				refusal == nil || !strings.Contains(refusal.Error(), "in use by process") {
+				t.Errorf("%s: the saved plan is %+v, error %v; the error of the second run is %v", name, saved, err,
+					refusal)
 			}
 			testkit.OK(t, sol.RemoveCheckpoints())
 			if files, _ := os.ReadDir(dir); len(files) > 0 {

@@ -21,7 +21,7 @@ import (
 
 // TestCenteredTargets checks fits to centered targets. The coefficients and the residual must equal those of a fit to y
 // minus its mean, predictions must add the mean again, and the error bounds must cover the prediction of an exact
-// solution. A constant target is predicted exactly, and classes are not centered.
+// solution. A constant target is predicted exactPrediction, and classes are not centered.
 func TestCenteredTargets(t *testing.T) {
 	all := datasets.SyntheticRegression(360, 3, 0.1, 5)
 	const offset = 1000
@@ -37,41 +37,41 @@ func TestCenteredTargets(t *testing.T) {
 	if train.Mean != nil || math.Abs(mean-offset) > 10 || centered.Fingerprint() == train.Fingerprint() {
 		t.Fatalf("the mean is %v, of the centered set %v; or both have the same fingerprint", train.Mean, centered.Mean)
 	}
-	k := kernel.Gaussian{Sigma: 1.5}
-	exact := mustSolve(t, centered, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
+	gaussian := kernel.Gaussian{Sigma: 1.5}
+	exact := mustSolve(t, centered, Config{Kernel: gaussian, Lambda: 0.1, Solver: Direct, Tol: 1e-12})
 	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG, Tol: 1e-6},
 		{Solver: PCG, Precond: Nystrom{S: 40}, Tol: 1e-6, Stop: bound.Stop{Rule: bound.ByANorm}}} {
-		cfg.Kernel, cfg.Lambda = k, 0.1
+		cfg.Kernel, cfg.Lambda = gaussian, 0.1
 		got, want := mustSolve(t, centered, cfg), mustSolve(t, &subtracted, cfg)
 		if !mat.Equal(got.Model.C, want.Model.C) || got.TrueResidual != want.TrueResidual {
 			t.Errorf("%v: other coefficients or residuals than those of y minus its mean", got.Solver)
 		}
-		o := &model.Options{Float64: true}
-		f := testkit.Must(got.Model.Predict(t.Context(), test, o))
-		e := testkit.Must(exact.Model.Predict(t.Context(), test, o))
+		float64Options := &model.Options{Float64: true}
+		predicted := testkit.Must(got.Model.Predict(t.Context(), test, float64Options))
+		exactPrediction := testkit.Must(exact.Model.Predict(t.Context(), test, float64Options))
 		bounds := testkit.Must(got.Model.DecisionBounds(test))
-		for i, v := range f.Value {
-			if predictionError := math.Abs(v - e.Value[i]); predictionError > bounds.At(i, 0)+1e-8 ||
-				math.Abs(v-offset) > 10 {
-				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, v, e.Value[i],
-					bounds.At(i, 0))
+		for i, value := range predicted.Value {
+			if predictionError := math.Abs(value - exactPrediction.Value[i]); predictionError > bounds.At(i, 0)+1e-8 ||
+				math.Abs(value-offset) > 10 {
+				t.Errorf("%v: row %d is predicted %g, by the exact solution %g, bound %g", got.Solver, i, value,
+					exactPrediction.Value[i], bounds.At(i, 0))
 			}
 		}
-		v, err := Verify(t.Context(), got.Model, VerifyOptions{Train: train, Test: test})
-		if err != nil || v.Mean[0] != mean ||
-			math.Abs(float64(v.Residual)-float64(got.TrueResidual)) > float64(v.Rounding+got.Rounding) ||
-			math.Abs(float64(v.TestError)-f.Score(test).RMSE) > 1e-9 {
-			t.Errorf("%v: Verify finds another mean, residual or test error: %v, error %v", got.Solver, v, err)
+		verified, err := Verify(t.Context(), got.Model, VerifyOptions{Train: train, Test: test})
+		if err != nil || verified.Mean[0] != mean ||
+			math.Abs(float64(verified.Residual)-float64(got.TrueResidual)) > float64(verified.Rounding+got.Rounding) ||
+			math.Abs(float64(verified.TestError)-predicted.Score(test).RMSE) > 1e-9 {
+			t.Errorf("%v: Verify finds another mean, residual or test error: %v, error %v", got.Solver, verified, err)
 		}
 	}
 	constant := *train
 	constant.Target = slices.Repeat([]float64{0.1}, train.Len())
 	testkit.Equal(t, constant.Center().Mean[0], 0.1)
-	sol := mustSolve(t, constant.Center(), Config{Kernel: k, Lambda: 0.1})
-	if f, err := sol.Model.Predict(t.Context(), test, nil); err != nil || f.Value[7] != 0.1 {
-		t.Errorf("a constant is predicted %v, %v", f, err)
+	sol := mustSolve(t, constant.Center(), Config{Kernel: gaussian, Lambda: 0.1})
+	if predicted, err := sol.Model.Predict(t.Context(), test, nil); err != nil || predicted.Value[7] != 0.1 {
+		t.Errorf("a constant is predicted %v, %v", predicted, err)
 	}
-	if c := datasets.SyntheticClasses(20, 3, 2, 0, 1); c.Center() != c {
+	if classes := datasets.SyntheticClasses(20, 3, 2, 0, 1); classes.Center() != classes {
 		t.Error("classes are centered")
 	}
 }
@@ -89,21 +89,21 @@ func scaleBoth(t *testing.T, kind string, train, test *datasets.Dataset) (scaled
 // scaling and format of points.
 func TestModelScalesPoints(t *testing.T) {
 	for _, kind := range datasets.Scalings {
-		for form, x := range pointsByFormat(120, 4, 3) {
-			t.Run(kind+" "+form, func(t *testing.T) {
-				train, test := classification(x, 3), classification(pointsByFormat(40, 4, 9)[form], 3)
+		for format, x := range pointsByFormat(120, 4, 3) {
+			t.Run(kind+" "+format, func(t *testing.T) {
+				train, test := classification(x, 3), classification(pointsByFormat(40, 4, 9)[format], 3)
 				scaledTrain, scaledTest := scaleBoth(t, kind, train, test)
 				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
 				sol := mustSolve(t, scaledTrain, cfg)
-				name := filepath.Join(t.TempDir(), "m.krr")
-				testkit.OK(t, sol.Model.Save(name))
-				saved := testkit.Must(model.Load(name))
-				for _, m := range []*model.Model{sol.Model, saved} {
+				file := filepath.Join(t.TempDir(), "m.krr")
+				testkit.OK(t, sol.Model.Save(file))
+				loaded := testkit.Must(model.Load(file))
+				for _, m := range []*model.Model{sol.Model, loaded} {
 					checkSamePredictions(t, m, sol.PredictOptions(), test, scaledTest)
 				}
-				onRanks(2, func(c comm.Comm) {
-					if s := solveOn(t, c, scaledTrain, cfg); s != nil {
-						checkSamePredictions(t, s.Model, s.PredictOptions(), test, scaledTest)
+				onRanks(2, func(ranks comm.Comm) {
+					if rankSol := solveOn(t, ranks, scaledTrain, cfg); rankSol != nil {
+						checkSamePredictions(t, rankSol.Model, rankSol.PredictOptions(), test, scaledTest)
 					}
 				})
 			})
@@ -113,20 +113,20 @@ func TestModelScalesPoints(t *testing.T) {
 
 // checkSamePredictions checks that the model gives the same decision values for raw points, alone or in a data set,
 // as for scaled points.
-func checkSamePredictions(t *testing.T, m *model.Model, o *model.Options, raw, scaled *datasets.Dataset) {
-	bare := *m
-	bare.Scaling = nil
-	want, err := bare.Decision(t.Context(), scaled.X, o)
+func checkSamePredictions(t *testing.T, m *model.Model, options *model.Options, raw, scaled *datasets.Dataset) {
+	unscaled := *m
+	unscaled.Scaling = nil
+	want, err := unscaled.Decision(t.Context(), scaled.X, options)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	for _, d := range []*datasets.Dataset{raw, scaled} {
-		if p, err := m.Predict(t.Context(), d, o); err != nil || !mat.Equal(p.Decision, want) {
-			t.Errorf("%v: %v, or other predictions", d, err)
+	for _, data := range []*datasets.Dataset{raw, scaled} {
+		if predicted, err := m.Predict(t.Context(), data, options); err != nil || !mat.Equal(predicted.Decision, want) {
+			t.Errorf("%v: %v, or other predictions", data, err)
 		}
 	}
-	if f, err := m.Decision(t.Context(), raw.X, o); err != nil || !mat.Equal(f, want) {
+	if decision, err := m.Decision(t.Context(), raw.X, options); err != nil || !mat.Equal(decision, want) {
 		t.Errorf("bare points: %v, or other predictions", err)
 	}
 }
@@ -138,18 +138,19 @@ func TestVerifyScaled(t *testing.T) {
 	scaledTrain, scaledTest := scaleBoth(t, "standard", train, test)
 	m := mustSolve(t, scaledTrain, Config{Kernel: gauss, Lambda: 0.1}).Model
 	var first string
-	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: scaledTrain, Test: scaledTest},
+	for i, options := range []VerifyOptions{{Train: train, Test: test}, {Train: scaledTrain, Test: scaledTest},
 		{Train: scaledTrain, Test: test}} {
-		v := mustVerify(t, m, o)
-		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.PredictionBound); i == 0 {
+		verified := mustVerify(t, m, options)
+		if text := fmt.Sprint(verified.Residual, verified.Rounding, verified.TestError,
+			verified.PredictionBound); i == 0 {
 			first = text
 		} else if text != first {
 			t.Errorf("residual, rounding error, test error and bound are %s, of raw data %s", text, first)
 		}
 	}
 	unitTrain, unitTest := scaleBoth(t, "unit", train, test)
-	for _, o := range []VerifyOptions{{Train: unitTrain}, {Test: unitTest}} {
-		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), m, o)), "scaled already (unit)")
+	for _, options := range []VerifyOptions{{Train: unitTrain}, {Test: unitTest}} {
+		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), m, options)), "scaled already (unit)")
 	}
 }
 
@@ -163,8 +164,8 @@ func TestConstantTarget(t *testing.T) {
 	for _, solver := range []Solver{Direct, CG, PCG, BlockPCG} {
 		sol := mustSolve(t, train.Center(), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver,
 			Exact: ExactResidual})
-		if e := sol.Model.ErrorBounds; e == nil || !e.Certain || e.ANorm[0] != 0 {
-			t.Errorf("%v: error bounds %+v, want a certain error of 0", solver, e)
+		if bounds := sol.Model.ErrorBounds; bounds == nil || !bounds.Certain || bounds.ANorm[0] != 0 {
+			t.Errorf("%v: error bounds %+v, want a certain error of 0", solver, bounds)
 		}
 	}
 }
@@ -210,8 +211,8 @@ func TestUnitOfTargets(t *testing.T) {
 			scaled := *train
 			scaled.Target = floats.ScaleTo(make([]float64, train.Len()), unit, train.Target)
 			got := mustSolve(t, &scaled, cfg)
-			var c mat.Dense
-			if c.Scale(unit, want.Model.C); !mat.Equal(&c, got.Model.C) ||
+			var scaledC mat.Dense
+			if scaledC.Scale(unit, want.Model.C); !mat.Equal(&scaledC, got.Model.C) ||
 				!slices.Equal(got.ColumnTrueResiduals, want.ColumnTrueResiduals) ||
 				!slices.Equal(got.ColumnRoundings, want.ColumnRoundings) {
 				t.Errorf("%v, targets times %g: other coefficients, or residuals %v, want %v", solver, unit,

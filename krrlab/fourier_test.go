@@ -27,9 +27,9 @@ func TestFourierSolver(t *testing.T) {
 	n := suite.Scale(300, 1500, 1500)
 	for name, train := range map[string]*datasets.Dataset{"two dimensions": datasets.SyntheticRegression(n, 2, 0.1, 1),
 		"one dimension": datasets.SyntheticRegression(n, 1, 0.1, 2), "classes": classesInPlane(n)} {
-		for _, weighted := range []bool{false, true} {
+		for _, withWeights := range []bool{false, true} {
 			data := *train
-			if weighted {
+			if withWeights {
 				data.Weights = make([]float64, n)
 				for i := range data.Weights {
 					data.Weights[i] = 1 + float64(i%3)
@@ -39,31 +39,31 @@ func TestFourierSolver(t *testing.T) {
 				Tol: 1e-8}
 			want := mustSolve(t, &data, cfg)
 			cfg.Solver, cfg.Storage = Fourier, gram.Auto
-			for exact, text := range map[ResidualPolicy]string{AutoResidual: "certain: ",
+			for exact, residualText := range map[ResidualPolicy]string{AutoResidual: "certain: ",
 				StoredResidual: "rows in float64"} {
 				cfg.Exact = exact
 				sol := mustSolve(t, &data, cfg)
-				if e := relativeDifference(sol.Model.C, want.Model.C); e > 1e-6 || !sol.Converged() ||
+				if difference := relativeDifference(sol.Model.C, want.Model.C); difference > 1e-6 || !sol.Converged() ||
 					!(sol.KBound > 0 && float64(sol.KBound) < 1e-9) {
 					t.Errorf("%s, weights %v: the coefficients differ by %.3g from the direct solver's; %v", name,
-						weighted, e, sol)
+						withWeights, difference, sol)
 				}
-				testkit.Contains(t, sol.String(), "Fourier series", text)
+				testkit.Contains(t, sol.String(), "Fourier series", residualText)
 			}
 		}
 	}
 	plane := datasets.SyntheticRegression(60, 2, 0.1, 1)
-	for want, c := range map[string]Config{
+	for want, cfg := range map[string]Config{
 		"take the Gaussian kernel":       {Kernel: kernel.Laplacian{Sigma: 1}, Solver: Fourier},
 		"sparse tiles suit":              {Kernel: kernel.Gaussian{Sigma: 1e-5}, Solver: Fourier},
 		"stores no kernel matrix":        {Kernel: gauss, Solver: Fourier, Storage: gram.Float32},
 		"has no preconditioner":          {Kernel: gauss, Solver: Fourier, Precond: Nystrom{S: 9}},
 		"modes and 60 points would take": {Kernel: kernel.Gaussian{Sigma: 0.1}, Solver: Fourier, Memory: 1 << 20},
 	} {
-		c.Lambda = 0.1
-		l, err := New(plane, c)
+		cfg.Lambda = 0.1
+		lab, err := New(plane, cfg)
 		if err == nil {
-			_, err = l.Solve(t.Context())
+			_, err = lab.Solve(t.Context())
 		}
 		testkit.Fails(t, err, want)
 	}
@@ -78,39 +78,41 @@ func TestAutoFourier(t *testing.T) {
 	train := datasets.SyntheticRegression(n, 2, 0.1, 1)
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Exact: StoredResidual}
 	lab := newLab(t, train, cfg)
-	p := testkit.Must(lab.Plan(t.Context(), PlanOptions{}))
+	planned := testkit.Must(lab.Plan(t.Context(), PlanOptions{}))
 	sol := testkit.Must(lab.Solve(t.Context()))
-	if p.Choice.Solver != cost.Fourier || sol.Solver != Fourier || !sol.Converged() || p.Choice.Modes < 100 ||
-		p.Fallback != p.RunnerUp || p.Flags != "--solver fourier" || p.NoSeries != "" {
-		t.Errorf("want the Fourier solver as the choice and in the solve:\n%v\n%v", p, sol)
+	if planned.Choice.Solver != cost.Fourier || sol.Solver != Fourier || !sol.Converged() ||
+		planned.Choice.Modes < 100 ||
+		planned.Fallback != planned.RunnerUp || planned.Flags != "--solver fourier" || planned.NoSeries != "" {
+		t.Errorf("want the Fourier solver as the choice and in the solve:\n%v\n%v", planned, sol)
 	}
-	narrow := cfg
-	narrow.Kernel = kernel.Gaussian{Sigma: 1e-4}
+	narrowCfg := cfg
+	narrowCfg.Kernel = kernel.Gaussian{Sigma: 1e-4}
 	x := points.NewDense(n, 2, slices.Clone(train.X.(*points.Dense).Data))
 	x.Row(7)[0] = 1e5
 	outlier := *train
 	outlier.X = x
-	bounded := cfg
-	bounded.Stop.Rule = bound.ByANorm
-	for want, l := range map[string]*Lab{"is narrow for the box": newLab(t, train, narrow),
-		"without outliers it would": newLab(t, &outlier, cfg), "no stop by bounds": newLab(t, train, bounded)} {
-		p := testkit.Must(l.Plan(t.Context(), PlanOptions{}))
-		testkit.Contains(t, p.String(), "no series", want)
-		if p.Choice.Solver == cost.Fourier {
-			t.Errorf("the Fourier solver is chosen although it %s: %v", want, p)
+	anormCfg := cfg
+	anormCfg.Stop.Rule = bound.ByANorm
+	for want, lab := range map[string]*Lab{"is narrow for the box": newLab(t, train, narrowCfg),
+		"without outliers it would": newLab(t, &outlier, cfg), "no stop by bounds": newLab(t, train, anormCfg)} {
+		planned := testkit.Must(lab.Plan(t.Context(), PlanOptions{}))
+		testkit.Contains(t, planned.String(), "no series", want)
+		if planned.Choice.Solver == cost.Fourier {
+			t.Errorf("the Fourier solver is chosen although it %s: %v", want, planned)
 		}
 	}
-	few := newLab(t, train.Head(500), Config{Kernel: gauss, Lambda: 0.1})
-	if p := testkit.Must(few.Plan(t.Context(), PlanOptions{})); p.Choice.Solver != cost.Direct || p.NoSeries != "" {
-		t.Errorf("few points: want the direct solver, without a word on series: %v", p)
+	fewPoints := newLab(t, train.Head(500), Config{Kernel: gauss, Lambda: 0.1})
+	if planned := testkit.Must(fewPoints.Plan(t.Context(), PlanOptions{})); planned.Choice.Solver != cost.Direct ||
+		planned.NoSeries != "" {
+		t.Errorf("few points: want the direct solver, without a word on series: %v", planned)
 	}
-	few = newLab(t, train.Head(500), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-30, Solver: Fourier})
-	few.plan = &plan.Report{Choice: cost.Candidate{Solver: cost.Fourier},
+	fewPoints = newLab(t, train.Head(500), Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 1e-30, Solver: Fourier})
+	fewPoints.plan = &plan.Report{Choice: cost.Candidate{Solver: cost.Fourier},
 		Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}
-	_, err := few.solve(t.Context())
-	if r := few.fallbackPlan(t.Context(), nil, err); err == nil || r == nil ||
-		!strings.Contains(r.Switched, "not positive definite") {
-		t.Errorf("a series that is not positive definite: error %v, the fallback plan is %v", err, r)
+	_, err := fewPoints.solve(t.Context())
+	if fallback := fewPoints.fallbackPlan(t.Context(), nil, err); err == nil || fallback == nil ||
+		!strings.Contains(fallback.Switched, "not positive definite") {
+		t.Errorf("a series that is not positive definite: error %v, the fallback plan is %v", err, fallback)
 	}
 }
 
@@ -125,11 +127,11 @@ func TestFourierFallbackWithCheckpoints(t *testing.T) {
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, MaxIter: 3, Exact: StoredResidual,
 			Checkpoint: &Checkpoint{Dir: t.TempDir(), EveryIter: 1}}
 		change(&cfg)
-		l := newLab(t, train, cfg)
-		l.planChoices = new(planChoices)
-		l.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.Fourier, Precond: cost.None},
+		lab := newLab(t, train, cfg)
+		lab.planChoices = new(planChoices)
+		lab.savedPlan = &plan.Plan{Report: plan.Report{Choice: cost.Candidate{Solver: cost.Fourier, Precond: cost.None},
 			Fallback: &cost.Candidate{Solver: cost.CG, Precond: cost.None}}}
-		sol, err := l.Solve(t.Context())
+		sol, err := lab.Solve(t.Context())
 		if err != nil || sol.Solver != CG || sol.Iterations != 3 {
 			t.Errorf("a series that %s: error %v; want 3 iterations of CG: %v", name, err, sol)
 		}
@@ -139,10 +141,10 @@ func TestFourierFallbackWithCheckpoints(t *testing.T) {
 // TestFourierStages checks that the intervals of leave-one-out and of the statistical dimension that come from a
 // Fourier series cover the values of dense factors, with and without weights.
 func TestFourierStages(t *testing.T) {
-	for _, weighted := range []bool{false, true} {
+	for _, withWeights := range []bool{false, true} {
 		data := *datasets.SyntheticRegression(suite.Scale(200, 800, 800), 2, 0.1, 1)
 		for i := range data.Len() {
-			if weighted {
+			if withWeights {
 				data.Weights = append(data.Weights, 1+float64(i%3))
 			}
 		}
@@ -150,17 +152,18 @@ func TestFourierStages(t *testing.T) {
 		dense := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{}))
 		series := testkit.Must(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: -1}))
 		testkit.Contains(t, series.String(), "a Fourier series of", "−2 ln p(y) = ")
-		for i, s := range series.Scores {
-			if w := dense.Scores[i]; !s.Error.Contains(w.Error.Value) || s.Error.RelativeWidth() > 1e-3 ||
-				series.Best != dense.Best {
-				t.Errorf("leave-one-out score by a series %+v, by dense factors %+v", s, w)
+		for i, bySeries := range series.Scores {
+			if want := dense.Scores[i]; !bySeries.Error.Contains(want.Error.Value) ||
+				bySeries.Error.RelativeWidth() > 1e-3 || series.Best != dense.Best {
+				t.Errorf("leave-one-out score by a series %+v, by dense factors %+v", bySeries, want)
 			}
 		}
 		exact := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
-		s := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim}))
-		for i, c := range s.Curve {
-			if e := c.Estimate; !e.Contains(exact.Curve[i].Estimate.Value) || e.RelativeWidth() > 1e-5 {
-				t.Errorf("statistical dimension by a series %+v, by dense factors %+v", c, exact.Curve[i])
+		bySeries := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: FourierStatDim}))
+		for i, point := range bySeries.Curve {
+			if estimate := point.Estimate; !estimate.Contains(exact.Curve[i].Estimate.Value) ||
+				estimate.RelativeWidth() > 1e-5 {
+				t.Errorf("statistical dimension by a series %+v, by dense factors %+v", point, exact.Curve[i])
 			}
 		}
 		narrow := newLab(t, &data, Config{Kernel: kernel.Gaussian{Sigma: 1e-4}, Lambda: 0.05})
@@ -174,12 +177,12 @@ func TestFourierStages(t *testing.T) {
 func classesInPlane(n int) *datasets.Dataset {
 	x := points.NewDense(n, 2, nil)
 	rng.New(5).Float64s(x.Data, 0)
-	d := &datasets.Dataset{Name: "thirds", Task: datasets.Classification, X: x, Class: make([]int, n),
+	data := &datasets.Dataset{Name: "thirds", Task: datasets.Classification, X: x, Class: make([]int, n),
 		Labels: []string{"a", "b", "c"}}
 	for i := range n {
-		d.Class[i] = min(2, int(3*x.Row(i)[0]))
+		data.Class[i] = min(2, int(3*x.Row(i)[0]))
 	}
-	return d
+	return data
 }
 
 // TestFourierRanks checks that the Fourier solver has the same answer on three ranks as in one process, and that a
@@ -189,9 +192,9 @@ func TestFourierRanks(t *testing.T) {
 	notes, folder := 0, t.TempDir()
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.05, Solver: Fourier}
 	want := mustSolve(t, data, cfg)
-	onRanks(3, func(c comm.Comm) {
-		if got := solveOn(t, c, data, cfg); got == nil || sameAnswer(got, want) != "" || got.KBytes < want.KBytes {
-			t.Errorf("rank %d of %d: %v\none process: %v", c.Rank(), c.Size(), got, want)
+	onRanks(3, func(ranks comm.Comm) {
+		if got := solveOn(t, ranks, data, cfg); got == nil || sameAnswer(got, want) != "" || got.KBytes < want.KBytes {
+			t.Errorf("rank %d of %d: %v\none process: %v", ranks.Rank(), ranks.Size(), got, want)
 		}
 	})
 	cfg.Checkpoint = &Checkpoint{Dir: folder, Resume: true, Note: func(string) { notes++ }}
@@ -218,8 +221,9 @@ func TestFourierThreads(t *testing.T) {
 			testkit.Contains(t, loo.String(), "a Fourier series of", "−2 ln p(y) = ")
 			got := slices.Concat(sol.Model.C.RawMatrix().Data, testkit.Must(sol.Model.Decision(t.Context(), data.X,
 				nil)).RawMatrix().Data)
-			for _, s := range loo.Scores {
-				got = append(got, s.S, s.GCV, s.Minus2LogLikelihood, s.Error.Value, s.Error.RelativeWidth())
+			for _, score := range loo.Scores {
+				got = append(got, score.S, score.GCV, score.Minus2LogLikelihood, score.Error.Value,
+					score.Error.RelativeWidth())
 			}
 			if first == nil {
 				first = got

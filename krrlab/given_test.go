@@ -22,22 +22,22 @@ import (
 )
 
 // precomputedProblem returns a data set, the same data set with the row numbers of K as points, and K as a precomputed
-// matrix. K is stored in float32 if single is set, and in float64 otherwise.
-func precomputedProblem(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset,
-	precomputed *kernel.Precomputed) {
+// matrix. K is stored in float32 if inFloat32 is set, and in float64 otherwise.
+func precomputedProblem(t *testing.T, n int, kernelFunc kernel.Kernel, inFloat32 bool) (byPoints,
+	byRows *datasets.Dataset, precomputed *kernel.Precomputed) {
 	t.Helper()
 	x := testkit.RandomPoints(3, n, 3)
 	data := &datasets.Dataset{X: x, Target: make([]float64, n)}
 	for i := range n {
 		data.Target[i] = math.Sin(x.Row(i)[0]) + x.Row(i)[1]
 	}
-	dense := points.NewDense(n, n, mat.DenseCopyOf(testkit.KernelMatrix(k, x)).RawMatrix().Data)
-	if precomputed = testkit.Must(kernel.NewPrecomputed(dense)); single {
+	dense := points.NewDense(n, n, mat.DenseCopyOf(testkit.KernelMatrix(kernelFunc, x)).RawMatrix().Data)
+	if precomputed = testkit.Must(kernel.NewPrecomputed(dense)); inFloat32 {
 		precomputed = testkit.Must(kernel.NewPrecomputed(testkit.RoundToFloat32(dense)))
 	}
-	rows := *data
-	rows.X = kernel.PrecomputedPoints(n)
-	return data, &rows, precomputed
+	withRowNumbers := *data
+	withRowNumbers.X = kernel.PrecomputedPoints(n)
+	return data, &withRowNumbers, precomputed
 }
 
 // TestPrecomputedK checks that every solver finds the same answer with a precomputed K as with the kernel. Residuals
@@ -50,8 +50,8 @@ func TestPrecomputedK(t *testing.T) {
 		"block": {Solver: BlockPCG, Precond: RPCholesky{S: 30}}, "vecchia": {Precond: Vecchia{S: 9}},
 		"cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
 	} {
-		for _, single := range []bool{false, true} {
-			byPoints, byRows, p := precomputedProblem(t, n, gauss, single)
+		for _, inFloat32 := range []bool{false, true} {
+			byPoints, byRows, precomputed := precomputedProblem(t, n, gauss, inFloat32)
 			if name != "auto" {
 				byPoints.Weights = make([]float64, n)
 				for i := range n {
@@ -60,25 +60,25 @@ func TestPrecomputedK(t *testing.T) {
 				byRows.Weights = byPoints.Weights
 			}
 			cfg.Lambda, cfg.Tol = 0.1, 1e-6
-			answer := map[bool]*Solution{}
-			for _, rows := range []bool{false, true} {
-				d := byPoints
-				if cfg.Kernel = gauss; rows {
-					d, cfg.Kernel = byRows, p
+			solutions := map[bool]*Solution{}
+			for _, byRowNumbers := range []bool{false, true} {
+				data := byPoints
+				if cfg.Kernel = gauss; byRowNumbers {
+					data, cfg.Kernel = byRows, precomputed
 				}
-				answer[rows] = mustSolve(t, d, cfg)
+				solutions[byRowNumbers] = mustSolve(t, data, cfg)
 			}
-			sol := answer[true]
+			sol := solutions[true]
 			tolerance := 1e-4
-			if single {
+			if inFloat32 {
 				tolerance = 1e-3 // rounding K to float32 changes c by about ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times its norm
 			}
-			var diff mat.Dense
-			diff.Sub(sol.Model.C, answer[false].Model.C)
+			var delta mat.Dense
+			delta.Sub(sol.Model.C, solutions[false].Model.C)
 			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) ||
-				mat.Norm(&diff, 2) > tolerance*mat.Norm(sol.Model.C, 2) {
+				mat.Norm(&delta, 2) > tolerance*mat.Norm(sol.Model.C, 2) {
 				t.Errorf("%s: the coefficients of norm %.2g differ by %.2g from those with the kernel: %v", name,
-					mat.Norm(sol.Model.C, 2), mat.Norm(&diff, 2), sol)
+					mat.Norm(sol.Model.C, 2), mat.Norm(&delta, 2), sol)
 			}
 			if sol.Error != nil || sol.Model.ErrorBounds != nil || sol.KappaBound.Known() ||
 				sol.History != nil && sol.History[len(sol.History)-1].Bound.Known() {
@@ -95,12 +95,12 @@ func TestPrecomputedK(t *testing.T) {
 					z.Row(i)[j] = gauss.Eval(newPoints.Row(i), byPoints.X.(*points.Dense).Row(j))
 				}
 			}
-			f := testkit.Must(sol.Model.Decision(t.Context(), z, nil))
-			want := testkit.Must(answer[false].Model.Decision(t.Context(), newPoints, nil))
-			diff.Reset()
-			diff.Sub(f, want)
-			if e := mat.Norm(&diff, 2); e > tolerance*mat.Norm(want, 2) {
-				t.Errorf("%s: predictions differ by %.2g from those with the kernel", name, e)
+			predicted := testkit.Must(sol.Model.Decision(t.Context(), z, nil))
+			want := testkit.Must(solutions[false].Model.Decision(t.Context(), newPoints, nil))
+			delta.Reset()
+			delta.Sub(predicted, want)
+			if difference := mat.Norm(&delta, 2); difference > tolerance*mat.Norm(want, 2) {
+				t.Errorf("%s: predictions differ by %.2g from those with the kernel", name, difference)
 			}
 		}
 	}
@@ -109,30 +109,30 @@ func TestPrecomputedK(t *testing.T) {
 // TestStagesOfPrecomputedK checks that the leave-one-out score, the statistical dimension and the quality with a
 // precomputed K agree with those of the kernel within their intervals.
 func TestStagesOfPrecomputedK(t *testing.T) {
-	byPoints, byRows, p := precomputedProblem(t, 120, kernel.Gaussian{Sigma: 1}, false)
+	byPoints, byRows, precomputed := precomputedProblem(t, 120, kernel.Gaussian{Sigma: 1}, false)
 	labs := map[string]*Lab{}
-	for name, d := range map[string]*datasets.Dataset{"points": byPoints, "rows": byRows} {
+	for name, data := range map[string]*datasets.Dataset{"points": byPoints, "rows": byRows} {
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 20}, Tol: 1e-3}
 		if name == "rows" {
-			cfg.Kernel = p
+			cfg.Kernel = precomputed
 		}
-		labs[name] = newLab(t, d, cfg)
+		labs[name] = newLab(t, data, cfg)
 	}
-	for _, below := range []int{0, -1} { // 0 uses dense factors for a small problem, −1 the subspace method
+	for _, maxExactN := range []int{0, -1} { // 0 uses dense factors for a small problem, −1 the subspace method
 		want := testkit.Must(labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: 0}))
-		got := testkit.Must(labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: below}))
-		for i, s := range got.Scores {
-			if v := want.Scores[i].Error.Value; v < s.Error.Lo || v > s.Error.Hi {
-				t.Errorf("λ = %g: %.6g is not in %v", s.Lambda, v, s.Error)
+		got := testkit.Must(labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{MaxExactN: maxExactN}))
+		for i, score := range got.Scores {
+			if exact := want.Scores[i].Error.Value; exact < score.Error.Lo || exact > score.Error.Hi {
+				t.Errorf("λ = %g: %.6g is not in %v", score.Lambda, exact, score.Error)
 			}
 		}
 	}
-	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
+	for _, method := range []StatDimMethod{ExactStatDim, SLQ} {
 		want := testkit.Must(labs["points"].StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}))
-		got, err := labs["rows"].StatDim(t.Context(), StatDimOptions{Method: m})
+		got, err := labs["rows"].StatDim(t.Context(), StatDimOptions{Method: method})
 		if err != nil || want.Estimate.Value < got.Estimate.Lo*(1-1e-9) ||
 			want.Estimate.Value > got.Estimate.Hi*(1+1e-9) {
-			t.Errorf("%v: %v is not in %v, %v", m, want.Estimate, got.Estimate, err)
+			t.Errorf("%v: %v is not in %v, %v", method, want.Estimate, got.Estimate, err)
 		}
 	}
 	want := testkit.Must(labs["points"].Quality(t.Context(), QualityOptions{}))
@@ -141,9 +141,10 @@ func TestStagesOfPrecomputedK(t *testing.T) {
 		t.Errorf("κ with a precomputed K is %v, with the kernel %v; error %v", got.Kappa, want.Kappa, err)
 	}
 	rows := labs["rows"] // only K+shift·I is known to be positive semi-definite
-	if e := rows.k.value.Choice().Error; !(rows.shift > 0) || got.KError != e+rows.shift ||
+	if storageError := rows.k.value.Choice().Error; !(rows.shift > 0) || got.KError != storageError+rows.shift ||
 		!(got.Exact.Hi > got.Exact.Value*(1+rows.shift/rows.cfg.Lambda)) {
-		t.Errorf("storage error %g, error in all %g, shift %g; exactly κ is %v", e, got.KError, rows.shift, got.Exact)
+		t.Errorf("storage error %g, error in all %g, shift %g; exactly κ is %v", storageError, got.KError, rows.shift,
+			got.Exact)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestStagesOfPrecomputedK(t *testing.T) {
 // in 200-bit numbers, and stages that need K ≽ 0 must refuse it.
 func TestIndefinitePrecomputedK(t *testing.T) {
 	const n = 80
-	_, d, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
+	_, data, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
 	k := points.NewDense(n, n, nil) // a diagonal of 0
 	for i := range n {
 		for j := range i {
@@ -159,42 +160,43 @@ func TestIndefinitePrecomputedK(t *testing.T) {
 			k.Row(j)[i] = k.Row(i)[j]
 		}
 	}
-	p := testkit.Must(kernel.NewPrecomputed(k))
+	precomputed := testkit.Must(kernel.NewPrecomputed(k))
 	for _, solver := range []Solver{Direct, CG} {
-		lab := newLab(t, d, Config{Kernel: p, Lambda: 2 * n, Solver: solver, Tol: 1e-10})
+		lab := newLab(t, data, Config{Kernel: precomputed, Lambda: 2 * n, Solver: solver, Tol: 1e-10})
 		sol, err := lab.Solve(t.Context())
 		if err != nil || !sol.Converged() || sol.Error != nil {
 			t.Fatalf("%v: %v, %v", solver, err, sol)
 		}
-		var rr, yy float64
+		var sqResidual, sqNorm float64
 		for i := range n {
 			sum := new(big.Float).SetPrec(200).SetFloat64(lab.Targets().At(i, 0))
 			for j := range n {
-				a := k.Row(i)[j]
+				entry := k.Row(i)[j]
 				if i == j {
-					a += 2 * n
+					entry += 2 * n
 				}
-				term := new(big.Float).SetPrec(200).SetFloat64(a)
+				term := new(big.Float).SetPrec(200).SetFloat64(entry)
 				sum.Sub(sum, term.Mul(term, new(big.Float).SetFloat64(sol.Model.C.At(j, 0))))
 			}
-			r, _ := sum.Float64()
-			rr, yy = rr+r*r, yy+lab.Targets().At(i, 0)*lab.Targets().At(i, 0)
+			residual, _ := sum.Float64()
+			sqResidual, sqNorm = sqResidual+residual*residual, sqNorm+lab.Targets().At(i, 0)*lab.Targets().At(i, 0)
 		}
-		if r := math.Sqrt(rr / yy); !(math.Abs(r-float64(sol.TrueResidual)) <= float64(sol.Rounding)) {
-			t.Errorf("%v: residual %.3g, reported %.3g ± %.1g", solver, r, sol.TrueResidual, sol.Rounding)
+		residual := math.Sqrt(sqResidual / sqNorm)
+		if !(math.Abs(residual-float64(sol.TrueResidual)) <= float64(sol.Rounding)) {
+			t.Errorf("%v: residual %.3g, reported %.3g ± %.1g", solver, residual, sol.TrueResidual, sol.Rounding)
 		}
 		testkit.Fails(t, testkit.ErrOf(lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{})),
 			"not positive semi-definite")
 		testkit.Fails(t, testkit.ErrOf(lab.Compare(t.Context(), CompareOptions{})), "not positive semi-definite")
 	}
 	// The diagonal of K is 0, so it does not bound the entries. The bound of the rounding error must still be positive.
-	a := testkit.Must(gram.NewExact(p, d.X, 0, 0, nil))
+	exact := testkit.Must(gram.NewExact(precomputed, data.X, 0, 0, nil))
 	c := mat.NewDense(n, 1, nil)
 	for i := range n {
 		c.Set(i, 0, 1)
 	}
-	if b := a.Rounding(c)[0]; !(b > 1e-16*n) {
-		t.Errorf("the bound of the rounding error of a product is %g, want a positive one", b)
+	if rounding := exact.Rounding(c)[0]; !(rounding > 1e-16*n) {
+		t.Errorf("the bound of the rounding error of a product is %g, want a positive one", rounding)
 	}
 }
 
@@ -202,21 +204,21 @@ func TestIndefinitePrecomputedK(t *testing.T) {
 // trace. Solves must still converge with a known residual, with and without weights.
 func TestNegativePrecomputedK(t *testing.T) {
 	const n = 40
-	_, d, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
+	_, data, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
 	k := points.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
 			k.Row(i)[j] = math.Sin(float64(i*j)) - 1
 		}
 	}
-	p := testkit.Must(kernel.NewPrecomputed(k))
+	precomputed := testkit.Must(kernel.NewPrecomputed(k))
 	for _, weights := range [][]float64{nil, slices.Repeat([]float64{2, 0.5}, n/2)} {
-		for _, residual := range []ResidualPolicy{ExactResidual, StoredResidual} {
-			d.Weights = weights
-			sol := mustSolve(t, d, Config{Kernel: p, Lambda: 4 * n, Solver: CG, Storage: gram.Float64, Exact: residual,
-				Tol: 1e-6})
+		for _, policy := range []ResidualPolicy{ExactResidual, StoredResidual} {
+			data.Weights = weights
+			sol := mustSolve(t, data, Config{Kernel: precomputed, Lambda: 4 * n, Solver: CG, Storage: gram.Float64,
+				Exact: policy, Tol: 1e-6})
 			if !sol.Converged() || !(sol.KBound >= 0) {
-				t.Errorf("%v: %v, ‖E‖₂ at most %v", residual, sol, sol.KBound)
+				t.Errorf("%v: %v, ‖E‖₂ at most %v", policy, sol, sol.KBound)
 			}
 		}
 	}
@@ -225,29 +227,29 @@ func TestNegativePrecomputedK(t *testing.T) {
 // TestRefusedForPrecomputedK checks that everything that needs a kernel function is refused if K is precomputed, and
 // that the memory of K is counted.
 func TestRefusedForPrecomputedK(t *testing.T) {
-	_, d, p := precomputedProblem(t, 30, kernel.Gaussian{Sigma: 1}, false)
+	_, data, precomputed := precomputedProblem(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
 		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ByANorm}},
 		"neither Comm": {Comm: comm.Alone()},
 	} {
-		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
-		testkit.Fails(t, testkit.ErrOf(New(d, cfg)), want)
+		cfg.Kernel, cfg.Lambda, cfg.Solver = precomputed, 1, PCG
+		testkit.Fails(t, testkit.ErrOf(New(data, cfg)), want)
 	}
-	lab := newLab(t, d, Config{Kernel: p, Lambda: 1})
+	lab := newLab(t, data, Config{Kernel: precomputed, Lambda: 1})
 	testkit.Fails(t, testkit.ErrOf(lab.Tune(t.Context(), tune.Options{})), "leaves only λ to choose")
 	if bytes, want := lab.pointBytes(), int64(8*30+8*30*30); bytes != want {
 		t.Errorf("points and K hold %d bytes, want %d", bytes, want)
 	}
-	for _, missing := range []int64{0, 1} { // memory for dense factors in addition to K, and one byte less
-		lab.cfg.Memory = 16*30*30 + lab.memory().Used - missing
+	for _, missingBytes := range []int64{0, 1} { // memory for dense factors in addition to K, and one byte less
+		lab.cfg.Memory = 16*30*30 + lab.memory().Used - missingBytes
 		_, _, err := (&bench{Lab: lab}).Dense(t.Context(), 16)
-		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge != (missing == 1) || !tooLarge &&
+		if _, tooLarge := errors.AsType[*accel.MemoryError](err); tooLarge != (missingBytes == 1) || !tooLarge &&
 			err != nil {
-			t.Errorf("dense factors with a limit of %d bytes, %d too few: error %v", lab.cfg.Memory, missing, err)
+			t.Errorf("dense factors with a limit of %d bytes, %d too few: error %v", lab.cfg.Memory, missingBytes, err)
 		}
 	}
 	// With less memory than K needs, only two rows are checked.
-	lab = newLab(t, d, Config{Kernel: p, Lambda: 1, Memory: 1})
+	lab = newLab(t, data, Config{Kernel: precomputed, Lambda: 1, Memory: 1})
 	if err := lab.checkSemidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
 		t.Errorf("want a note on 2 checked rows: error %v, note %q", err, lab.note)
 	}
@@ -257,18 +259,18 @@ func TestRefusedForPrecomputedK(t *testing.T) {
 // them, it has those of the rows of K that are equal.
 func TestPrecomputedGroups(t *testing.T) {
 	const n = 40
-	byPoints, d, _ := precomputedProblem(t, n, gauss, false)
+	byPoints, data, _ := precomputedProblem(t, n, gauss, false)
 	x := byPoints.X.(*points.Dense)
 	for i := n / 2; i < n; i++ {
 		copy(x.Row(i), x.Row(i-n/2))
 	}
 	k := points.NewDense(n, n, mat.DenseCopyOf(testkit.KernelMatrix(gauss, x)).RawMatrix().Data)
 	cfg := Config{Kernel: testkit.Must(kernel.NewPrecomputed(k)), Lambda: 1}
-	if r := mustSolve(t, d, cfg).Model.Repeats; r.Rule != "auto" || r.Repeated != n/2 {
-		t.Errorf("without groups: %+v", r)
+	if repeats := mustSolve(t, data, cfg).Model.Repeats; repeats.Rule != "auto" || repeats.Repeated != n/2 {
+		t.Errorf("without groups: %+v", repeats)
 	}
-	d.Groups = make([]int, n)
-	if r := mustSolve(t, d, cfg).Model.Repeats; r.Rule != "groups" || r.Grouped != n-1 {
-		t.Errorf("with groups: %+v", r)
+	data.Groups = make([]int, n)
+	if repeats := mustSolve(t, data, cfg).Model.Repeats; repeats.Rule != "groups" || repeats.Grouped != n-1 {
+		t.Errorf("with groups: %+v", repeats)
 	}
 }

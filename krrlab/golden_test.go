@@ -28,13 +28,13 @@ func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
 		row := train.X.(*points.Dense).Row(i)
 		row[0], row[1], train.Target[i] = float64(i*i%37)/16, float64(i*11%29)/16, float64(i%5)-1.75
 	}
-	l := newLab(t, train, Config{
+	lab := newLab(t, train, Config{
 		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Tol: 1e-4,
 		Storage: gram.Fixed16, Seed: 3,
 		Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1, Resume: true, Note: note},
 	})
-	l.policy.ExactWork = -1 // forces a refinement of the answer
-	return l
+	lab.policy.ExactWork = -1 // forces a refinement of the answer
+	return lab
 }
 
 // TestResumeOldCheckpoint resumes from a checkpoint that version 0.3.0 wrote while it refined an answer, with the
@@ -46,10 +46,11 @@ func TestResumeOldCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644))
 	var notes []string
-	l := goldenLab(t, dir, func(s string) { notes = append(notes, s) })
-	sol := solveLab(t, l)
-	if all := strings.Join(notes, "; "); !strings.Contains(all, "resuming") || strings.Contains(all, "refused") {
-		t.Errorf("want a note that the run resumes, and none of a refused checkpoint: %s", all)
+	lab := goldenLab(t, dir, func(note string) { notes = append(notes, note) })
+	sol := solveLab(t, lab)
+	if joined := strings.Join(notes, "; "); !strings.Contains(joined, "resuming") ||
+		strings.Contains(joined, "refused") {
+		t.Errorf("want a note that the run resumes, and none of a refused checkpoint: %s", joined)
 	}
 	want := solveLab(t, goldenLab(t, t.TempDir(), nil))
 	var difference mat.Dense
@@ -58,10 +59,12 @@ func TestResumeOldCheckpoint(t *testing.T) {
 		t.Errorf("%v after %d iterations, want more than 19; the coefficients of norm %g differ by %g", sol.Status,
 			sol.Iterations, mat.Norm(want.Model.C, 2), mat.Norm(&difference, 2))
 	}
-	if h := sol.History; len(h) <= sol.Iterations || h[0].Residual != 1 || h[16].Iteration != 16 ||
-		h[16].Residual != h[16].Columns[0] || !(h[16].Residual <= 1e-4 && h[16].Bound > 0 && h[16].Bound < 1) {
-		t.Errorf("the history is %+v", h)
+	if history := sol.History; len(history) <= sol.Iterations || history[0].Residual != 1 ||
+		history[16].Iteration != 16 ||
+		history[16].Residual != history[16].Columns[0] || !(history[16].Residual <= 1e-4 && history[16].Bound > 0 &&
+		history[16].Bound < 1) {
+		t.Errorf("the history is %+v", history)
 	}
-	other := testkit.Must(l.With(func(c *Config) { c.Tol = 1e-5 }))
-	testkit.Fails(t, testkit.ErrOf(other.Solve(t.Context())), "of other data or another configuration")
+	otherLab := testkit.Must(lab.With(func(c *Config) { c.Tol = 1e-5 }))
+	testkit.Fails(t, testkit.ErrOf(otherLab.Solve(t.Context())), "of other data or another configuration")
 }

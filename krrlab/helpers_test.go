@@ -27,27 +27,27 @@ var kernels = []kernel.Kernel{
 
 // setThreads sets the number of threads until the test ends. The scratch memory of tiles grows with the number of
 // threads, so a test of a memory limit has to fix it.
-func setThreads(t *testing.T, n int) {
-	was := accel.Threads()
-	t.Cleanup(func() { accel.SetThreads(was) })
-	accel.SetThreads(n)
+func setThreads(t *testing.T, threads int) {
+	saved := accel.Threads()
+	t.Cleanup(func() { accel.SetThreads(saved) })
+	accel.SetThreads(threads)
 }
 
 // ridge returns λ_p of the configured preconditioner, 1 for M = I.
 func ridge(l *Lab) float64 {
-	if p := l.approximation(); p != nil {
-		return p.LambdaP
+	if approximation := l.approximation(); approximation != nil {
+		return approximation.LambdaP
 	}
 	return 1
 }
 
 // toFloat64 returns the matrix z in float64.
 func toFloat64(z *points.Dense32) *mat.Dense {
-	f := mat.NewDense(z.N, z.D, nil)
+	dense := mat.NewDense(z.N, z.D, nil)
 	for i := range z.N {
-		z.RowTo(f.RawRowView(i), i)
+		z.RowTo(dense.RawRowView(i), i)
 	}
-	return f
+	return dense
 }
 
 // wholeZ returns the matrix Z of the configured preconditioner, or nil for M = I.
@@ -70,13 +70,13 @@ type reference struct {
 // newReference forms K+λI in float64 with Eval and solves for the right-hand sides y by a Cholesky factorization.
 func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense) *reference {
 	t.Helper()
-	r := &reference{k: k, x: rows(x), a: testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)}
+	ref := &reference{k: k, x: rows(x), a: testkit.AddRidge(testkit.KernelMatrix(k, x), lambda)}
 	var chol mat.Cholesky
-	if !chol.Factorize(r.a) {
+	if !chol.Factorize(ref.a) {
 		t.Fatal("K+λI of the reference is not positive definite")
 	}
-	testkit.OK(t, chol.SolveTo(&r.c, y))
-	return r
+	testkit.OK(t, chol.SolveTo(&ref.c, y))
+	return ref
 }
 
 // residuals returns ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for each column j.
@@ -96,27 +96,27 @@ func (r *reference) residuals(c, y *mat.Dense) []float64 {
 func (r *reference) predict(z points.Points) *mat.Dense {
 	_, t := r.c.Dims()
 	testRows := rows(z)
-	f := mat.NewDense(len(testRows), t, nil)
-	for a, p := range testRows {
+	values := mat.NewDense(len(testRows), t, nil)
+	for row, point := range testRows {
 		for i, x := range r.x {
-			v := r.k.Eval(p, x)
+			value := r.k.Eval(point, x)
 			for j := range t {
-				f.Set(a, j, f.At(a, j)+v*r.c.At(i, j))
+				values.Set(row, j, values.At(row, j)+value*r.c.At(i, j))
 			}
 		}
 	}
-	return f
+	return values
 }
 
 // rows returns the points as slices of float64 numbers, one for each row.
 func rows(x points.Points) [][]float64 {
 	n, d := x.Dims()
-	r := make([][]float64, n)
-	for i := range r {
-		r[i] = make([]float64, d)
-		x.RowTo(r[i], i)
+	result := make([][]float64, n)
+	for i := range result {
+		result[i] = make([]float64, d)
+		x.RowTo(result[i], i)
 	}
-	return r
+	return result
 }
 
 // pointsByFormat returns the same n points of dimension d in each storage format except bytes. A third of their numbers
@@ -129,24 +129,24 @@ func pointsByFormat(n, d int, seed uint64) map[string]points.Points {
 
 // regression returns a regression data set whose targets are a smooth function of the points.
 func regression(x points.Points) *datasets.Dataset {
-	d := &datasets.Dataset{Name: "test", Task: datasets.Regression, X: x}
-	for _, p := range rows(x) {
-		d.Target = append(d.Target, math.Sin(p[0])+0.5*p[1])
+	data := &datasets.Dataset{Name: "test", Task: datasets.Regression, X: x}
+	for _, point := range rows(x) {
+		data.Target = append(data.Target, math.Sin(point[0])+0.5*point[1])
 	}
-	return d
+	return data
 }
 
-// classification returns a classification data set in which the points have the k labels in turn.
-func classification(x points.Points, k int) *datasets.Dataset {
+// classification returns a classification data set in which the points have the classCount labels in turn.
+func classification(x points.Points, classCount int) *datasets.Dataset {
 	n, _ := x.Dims()
-	d := &datasets.Dataset{Name: "test", Task: datasets.Classification, X: x}
-	for c := range k {
-		d.Labels = append(d.Labels, strconv.Itoa(c))
+	data := &datasets.Dataset{Name: "test", Task: datasets.Classification, X: x}
+	for class := range classCount {
+		data.Labels = append(data.Labels, strconv.Itoa(class))
 	}
 	for i := range n {
-		d.Class = append(d.Class, i%k)
+		data.Class = append(data.Class, i%classCount)
 	}
-	return d
+	return data
 }
 
 // precondFor returns p if the solver s uses a preconditioner, and nil otherwise.
@@ -176,16 +176,16 @@ func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
 }
 
 // mustVerify returns the verification of a model and fails the test on an error.
-func mustVerify(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
+func mustVerify(t testing.TB, m *model.Model, options VerifyOptions) *Verification {
 	t.Helper()
-	return testkit.Must(Verify(t.Context(), m, o))
+	return testkit.Must(Verify(t.Context(), m, options))
 }
 
-// onRanks runs do on p goroutines that act as the ranks of one group, and waits for all of them.
-func onRanks(p int, do func(ranks comm.Comm)) {
+// onRanks runs do on rankCount goroutines that act as the ranks of one group, and waits for all of them.
+func onRanks(rankCount int, do func(ranks comm.Comm)) {
 	var wg sync.WaitGroup
-	for _, c := range comm.Local(p, 0) {
-		wg.Go(func() { do(c) })
+	for _, ranks := range comm.Local(rankCount, 0) {
+		wg.Go(func() { do(ranks) })
 	}
 	wg.Wait()
 }
@@ -194,9 +194,9 @@ func onRanks(p int, do func(ranks comm.Comm)) {
 func solveOn(t testing.TB, ranks comm.Comm, train *datasets.Dataset, cfg Config) (sol *Solution) {
 	t.Helper()
 	cfg.Comm = ranks
-	l, err := New(train, cfg)
+	lab, err := New(train, cfg)
 	if err == nil {
-		sol, err = l.Solve(t.Context())
+		sol, err = lab.Solve(t.Context())
 	}
 	if err != nil {
 		t.Errorf("rank %d: %v", ranks.Rank(), err)
@@ -207,35 +207,36 @@ func solveOn(t testing.TB, ranks comm.Comm, train *datasets.Dataset, cfg Config)
 // energyNorms returns the error ‖c_j−c_j*‖_A of column j of the coefficients c and the norm ‖c_j*‖_A of the exact
 // solution, with A = K+λI and ‖v‖_A = (vᵀAv)^½.
 func (r *reference) energyNorms(c *mat.Dense, j int) (errorNorm, solutionNorm float64) {
-	var e mat.VecDense
-	e.SubVec(r.c.ColView(j), c.ColView(j))
-	return math.Sqrt(mat.Inner(&e, r.a, &e)), math.Sqrt(mat.Inner(r.c.ColView(j), r.a, r.c.ColView(j)))
+	var difference mat.VecDense
+	difference.SubVec(r.c.ColView(j), c.ColView(j))
+	return math.Sqrt(mat.Inner(&difference, r.a, &difference)),
+		math.Sqrt(mat.Inner(r.c.ColView(j), r.a, r.c.ColView(j)))
 }
 
 // relativeDifference returns max|a−b| / max|b|, the largest difference relative to the largest entry of b.
 func relativeDifference(a, b mat.Matrix) float64 {
-	var d mat.Dense
-	d.Sub(a, b)
-	return maxAbs(&d) / maxAbs(b)
+	var difference mat.Dense
+	difference.Sub(a, b)
+	return maxAbs(&difference) / maxAbs(b)
 }
 
-// largestOrNaN returns the largest number in v, or NaN if v contains a NaN.
-func largestOrNaN(v []float64) (largest float64) {
-	for _, x := range v {
-		largest = math.Max(largest, x)
+// largestOrNaN returns the largest of the values, or NaN if they contain a NaN.
+func largestOrNaN(values []float64) (largest float64) {
+	for _, value := range values {
+		largest = math.Max(largest, value)
 	}
 	return largest
 }
 
 // maxAbs returns the largest absolute value of the entries of a.
-func maxAbs(a mat.Matrix) (m float64) {
+func maxAbs(a mat.Matrix) (largest float64) {
 	n, t := a.Dims()
 	for i := range n {
 		for j := range t {
-			m = max(m, math.Abs(a.At(i, j)))
+			largest = max(largest, math.Abs(a.At(i, j)))
 		}
 	}
-	return m
+	return largest
 }
 
 // withSize returns the preconditioner p with s features or landmarks and the parameter λ_p.

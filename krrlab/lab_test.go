@@ -52,9 +52,11 @@ func TestDefaults(t *testing.T) {
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		got := testkit.Must(c.cfg.withDefaults(c.n, c.t, 1e-5))
-		if p, ok := got.Precond.(stage.LowRank); ok {
-			if r := p.Approximation(gauss); r.S != c.s || r.LambdaP != c.lambdaP {
-				t.Errorf("n = %d, %+v: s = %d, λ_p = %g, want %d, %g", c.n, c.cfg, r.S, r.LambdaP, c.s, c.lambdaP)
+		if lowRank, ok := got.Precond.(stage.LowRank); ok {
+			if approximation := lowRank.Approximation(gauss); approximation.S != c.s ||
+				approximation.LambdaP != c.lambdaP {
+				t.Errorf("n = %d, %+v: s = %d, λ_p = %g, want %d, %g", c.n, c.cfg, approximation.S,
+					approximation.LambdaP, c.s, c.lambdaP)
 			}
 		}
 		if got.Solver != c.solver || got.MaxIter != 1000 {
@@ -106,31 +108,32 @@ func dot(x, z []float64) (sum float64) {
 	return sum
 }
 
-// TestOwnKernelDefault checks that a user-defined kernel known by Eval only is preconditioned by randomly pivoted
-// Cholesky if nothing else is asked for. The report must give the reason, the coefficients must agree with a dense
-// reference and the stages must run. One of the kernels has a K of full rank and the other of low rank.
-func TestOwnKernelDefault(t *testing.T) {
+// TestUserDefinedKernelDefault checks that a user-defined kernel known by Eval only is preconditioned by randomly
+// pivoted Cholesky if nothing else is asked for. The report must give the reason, the coefficients must agree with a
+// dense reference and the stages must run. One of the kernels has a K of full rank and the other of low rank.
+func TestUserDefinedKernelDefault(t *testing.T) {
 	x := pointsByFormat(90, 4, 3)["float64"]
-	for name, f := range map[string]func(x, z []float64) float64{
+	for name, eval := range map[string]func(x, z []float64) float64{
 		"full":   func(x, z []float64) float64 { return gauss.Eval(x, z) + 0.01*dot(x, z) },
 		"linear": func(x, z []float64) float64 { return 1 + dot(x, z) },
 	} {
-		own := kernel.Func{Name: name, F: f}
+		userDefined := kernel.Func{Name: name, F: eval}
 		for _, solver := range []Solver{PCG, BlockPCG} {
-			sol := mustSolve(t, regression(x), Config{Kernel: own, Lambda: 0.1, Tol: 1e-8, Solver: solver})
-			ref := newReference(t, own, x, 0.1, sol.System.Y)
-			if e := relativeDifference(sol.Model.C, &ref.c); !(e <= 1e-6) || !sol.Converged() ||
+			sol := mustSolve(t, regression(x), Config{Kernel: userDefined, Lambda: 0.1, Tol: 1e-8, Solver: solver})
+			ref := newReference(t, userDefined, x, 0.1, sol.System.Y)
+			if difference := relativeDifference(sol.Model.C, &ref.c); !(difference <= 1e-6) || !sol.Converged() ||
 				sol.Precond != "rpcholesky" {
-				t.Errorf("%s, %v: %s with %q, coefficients off by %.3g", name, solver, sol.Status, sol.Precond, e)
+				t.Errorf("%s, %v: %s with %q, coefficients off by %.3g", name, solver, sol.Status, sol.Precond,
+					difference)
 			}
 			if text := sol.String(); !strings.Contains(text,
 				"randomly pivoted Cholesky (the kernel has no random features)") {
 				t.Errorf("%s: no reason in\n%s", name, text)
 			}
 		}
-		lab := newLab(t, regression(x), Config{Kernel: own, Lambda: 0.1, Solver: PCG})
-		if q, err := lab.Quality(t.Context(), QualityOptions{}); err != nil || !(q.Kappa.Hi < math.Inf(1)) {
-			t.Errorf("%s: quality %v, %v", name, q, err)
+		lab := newLab(t, regression(x), Config{Kernel: userDefined, Lambda: 0.1, Solver: PCG})
+		if quality, err := lab.Quality(t.Context(), QualityOptions{}); err != nil || !(quality.Kappa.Hi < math.Inf(1)) {
+			t.Errorf("%s: quality %v, %v", name, quality, err)
 		}
 		if _, err := lab.StatDim(t.Context(), StatDimOptions{}); err != nil {
 			t.Errorf("%s: statistical dimension: %v", name, err)
@@ -165,8 +168,8 @@ func TestFixed16Chosen(t *testing.T) {
 	}
 }
 
-// TestDegenerate checks that duplicated points, constant columns and y = 0 are solved.
-func TestDegenerate(t *testing.T) {
+// TestDegenerateData checks that duplicated points, constant columns and y = 0 are solved.
+func TestDegenerateData(t *testing.T) {
 	x := points.NewDense(60, 3, nil)
 	for i := range 60 {
 		copy(x.Row(i), []float64{float64(i % 4), 7, 0})
@@ -176,8 +179,8 @@ func TestDegenerate(t *testing.T) {
 			Tol: 1e-6}
 		sol := mustSolve(t, regression(x), cfg)
 		ref := newReference(t, gauss, x, 0.1, sol.System.Y)
-		if e := relativeDifference(sol.Model.C, &ref.c); e > 1e-4 || !sol.Converged() {
-			t.Errorf("%v: %s, coefficients off by %.3g", solver, sol.Status, e)
+		if difference := relativeDifference(sol.Model.C, &ref.c); difference > 1e-4 || !sol.Converged() {
+			t.Errorf("%v: %s, coefficients off by %.3g", solver, sol.Status, difference)
 		}
 		zero := regression(x)
 		clear(zero.Target)
@@ -199,7 +202,7 @@ func seedsAndThreads(t *testing.T) {
 	setThreads(t, accel.Threads())
 	train := classification(pointsByFormat(200, 5, 6)["float32"], 3)
 	for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
-		var c []*mat.Dense
+		var coefficients []*mat.Dense
 		for _, run := range []struct {
 			threads int
 			seed    uint64
@@ -207,13 +210,13 @@ func seedsAndThreads(t *testing.T) {
 			accel.SetThreads(run.threads)
 			sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 60}),
 				Solver: solver, Seed: run.seed})
-			c = append(c, sol.Model.C)
+			coefficients = append(coefficients, sol.Model.C)
 		}
-		if !mat.Equal(c[0], c[1]) || !mat.Equal(c[0], c[2]) {
+		if !mat.Equal(coefficients[0], coefficients[1]) || !mat.Equal(coefficients[0], coefficients[2]) {
 			t.Errorf("%v: the number of threads changes the answer", solver)
 		}
-		if random := solver == PCG || solver == BlockPCG; mat.Equal(c[0], c[3]) == random {
-			t.Errorf("%v: seeds 1 and 2 give the same answer: %v, want %v", solver, random, !random)
+		if isRandom := solver == PCG || solver == BlockPCG; mat.Equal(coefficients[0], coefficients[3]) == isRandom {
+			t.Errorf("%v: seeds 1 and 2 give the same answer: %v, want %v", solver, isRandom, !isRandom)
 		}
 	}
 }
@@ -235,9 +238,9 @@ func TestEvents(t *testing.T) {
 	if want := []stage.Name{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
 		t.Errorf("stages %v, want %v", stages, want)
 	}
-	for _, s := range []stage.Name{stage.Features, stage.Kernel, stage.Predict} {
-		if e := last[s]; e.Done != e.Total || e.Total == 0 {
-			t.Errorf("%s ended at %d of %d", s, e.Done, e.Total)
+	for _, name := range []stage.Name{stage.Features, stage.Kernel, stage.Predict} {
+		if e := last[name]; e.Done != e.Total || e.Total == 0 {
+			t.Errorf("%s ended at %d of %d", name, e.Done, e.Total)
 		}
 	}
 	if e := last["solve"]; e.Iteration != sol.Iterations || !(e.Residual > 0 && e.Residual <= 1e-3) {
@@ -283,18 +286,18 @@ func TestWrongDimension(t *testing.T) {
 		"the test data have 2 features, the model was fitted on 3")
 }
 
-// TestSpecs checks that a preconditioner that is written as text and parsed again is unchanged, and that unknown
-// names and options are refused.
-func TestSpecs(t *testing.T) {
+// TestPreconditionerText checks that a preconditioner that is written as text and parsed again is unchanged, and that
+// unknown names and options are refused.
+func TestPreconditionerText(t *testing.T) {
 	for _, p := range []Preconditioner{None{}, Features{S: 3, LambdaP: 2, Form: precond.FormEigen},
 		Nystrom{S: 3}, RPCholesky{LambdaP: 1}, Features{S: 20, Map: testkit.Must(feature.ChainFor(gauss,
 			feature.Levels{{Sketch: "features", Width: 40}, {Sketch: "srht", Width: 20}}))}} {
 		text := testkit.Must(stage.PreconditionerText(p, gauss))
 		got := testkit.Must(stage.ParsePreconditioner(text))
-		if f, ok := p.(Features); ok && f.Map != nil {
+		if features, ok := p.(Features); ok && features.Map != nil {
 			got = testkit.Must(got.(Features).WithDefaults(stage.Defaults{Kernel: gauss, N: 30, S: 9, LambdaP: 1}))
-			f.LambdaP, f.Levels = 1, got.(Features).Levels
-			p = f
+			features.LambdaP, features.Levels = 1, got.(Features).Levels
+			p = features
 		}
 		if !reflect.DeepEqual(got, p) {
 			t.Errorf("%q is read as %#v, want %#v", text, got, p)

@@ -16,19 +16,20 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestSpectral checks the spectral form of landmark preconditioners. With the singular values Σ and vectors U of F,
+// TestSpectralForm checks the spectral form of landmark preconditioners. With the singular values Σ and vectors U of F,
 // the matrix M must equal U(Σ²+λI)Uᵀ+(σ_r²+λ)(I−UUᵀ), and the certain bounds of λ_min(M⁻¹A) and κ must hold for the
 // dense spectrum.
-func TestSpectral(t *testing.T) {
+func TestSpectralForm(t *testing.T) {
 	const n, s, lambda = 150, 20, 0.01
 	narrow := kernel.Gaussian{Sigma: 0.5}
 	train := ranksProblem(n)
 	for _, name := range []string{"nystrom", "rpcholesky"} {
 		makeLab := func(spectral bool) *Lab {
-			p := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d spectral=%t", name, s, spectral)))
-			return newLab(t, train, Config{Kernel: narrow, Lambda: lambda, Seed: 3, Precond: p})
+			parsed := testkit.Must(stage.ParsePreconditioner(fmt.Sprintf("%s features=%d spectral=%t", name, s,
+				spectral)))
+			return newLab(t, train, Config{Kernel: narrow, Lambda: lambda, Seed: 3, Precond: parsed})
 		}
-		l := makeLab(true)
+		lab := makeLab(true)
 		var svd mat.SVD
 		z := testkit.Must(makeLab(false).Z(t.Context()))
 		if !svd.Factorize(toFloat64(z), mat.SVDThin) {
@@ -45,17 +46,17 @@ func TestSpectral(t *testing.T) {
 			got.Set(i, i, 1)
 			want.Set(i, i, want.At(i, i)+lambda+residual)
 		}
-		m := testkit.Must(l.M(t.Context()))
+		m := testkit.Must(lab.M(t.Context()))
 		testkit.OK(t, m.SolveTo(t.Context(), got, got))
 		var product mat.Dense
 		product.Mul(&want, got)
 		for i := range n {
 			product.Set(i, i, product.At(i, i)-1)
 		}
-		if e := mat.Norm(&product, 2); e > 1e-6*sigma[0]*sigma[0]/lambda {
-			t.Errorf("%v: ‖M·M⁻¹−I‖ = %g", l.cfg.Precond, e)
+		if deviation := mat.Norm(&product, 2); deviation > 1e-6*sigma[0]*sigma[0]/lambda {
+			t.Errorf("%v: ‖M·M⁻¹−I‖ = %g", lab.cfg.Precond, deviation)
 		}
-		k := newReference(t, narrow, train.X, lambda, l.y).a
+		k := newReference(t, narrow, train.X, lambda, lab.y).a
 		var a mat.Dense
 		a.Mul(got, k)
 		var eigen mat.Eigen
@@ -66,14 +67,14 @@ func TestSpectral(t *testing.T) {
 		for _, v := range eigen.Values(nil) {
 			smallest, largest = min(smallest, real(v)), max(largest, real(v))
 		}
-		factor := l.z.value.Factor
-		lambdaP := lambda + l.z.value.ExtraLambdaP
+		factor := lab.z.value.Factor
+		lambdaP := lambda + lab.z.value.ExtraLambdaP
 		if theta := factor.LambdaMin(lambda, lambdaP); theta > smallest || theta < 0.9*lambda/(lambda+residual) ||
 			factor.CondBound(lambda, lambdaP) < largest/smallest {
-			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", l.cfg.Precond, smallest, largest/smallest, theta,
+			t.Errorf("%v: λ_min %g, κ %g; claimed %g, %g", lab.cfg.Precond, smallest, largest/smallest, theta,
 				factor.CondBound(lambda, lambdaP))
 		}
-		sol := solveLab(t, l)
+		sol := solveLab(t, lab)
 		if residual < lambda {
 			t.Fatalf("σ_s² = %g is below λ = %g: choose a problem in which λ_p differs clearly from λ", residual,
 				lambda)
@@ -91,16 +92,16 @@ func TestGivenLandmarks(t *testing.T) {
 	train := ranksProblem(n)
 	// differenceFromK returns ZZᵀ−K for the preconditioner with the given text.
 	differenceFromK := func(text string) (*mat.Dense, error) {
-		p := testkit.Must(stage.ParsePreconditioner(text))
-		testkit.Equal(t, testkit.Must(stage.PreconditionerText(p, gauss)), text)
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: lambda, Solver: PCG, Precond: p})
-		z, err := l.Z(t.Context())
+		parsed := testkit.Must(stage.ParsePreconditioner(text))
+		testkit.Equal(t, testkit.Must(stage.PreconditionerText(parsed, gauss)), text)
+		lab := newLab(t, train, Config{Kernel: gauss, Lambda: lambda, Solver: PCG, Precond: parsed})
+		z, err := lab.Z(t.Context())
 		if err != nil {
 			return nil, err
 		}
-		f, difference := toFloat64(z), new(mat.Dense)
-		difference.Mul(f, f.T())
-		difference.Sub(difference, testkit.KernelMatrix(gauss, l.train.X))
+		dense, difference := toFloat64(z), new(mat.Dense)
+		difference.Mul(dense, dense.T())
+		difference.Sub(difference, testkit.KernelMatrix(gauss, lab.train.X))
 		return difference, nil
 	}
 	for text, want := range map[string][]int{
@@ -127,25 +128,25 @@ func TestGivenLandmarks(t *testing.T) {
 // its text form.
 func TestVecchia(t *testing.T) {
 	train := datasets.SyntheticRegression(600, 3, 0.1, 1)
-	solve := func(p Preconditioner, solver Solver, s gram.Storage) *Solution {
+	solve := func(p Preconditioner, solver Solver, storage gram.Storage) *Solution {
 		return mustSolve(t, train, Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01, Precond: p, Solver: solver,
-			Storage: s, Tol: 1e-6})
+			Storage: storage, Tol: 1e-6})
 	}
 	want := solve(nil, Direct, gram.Float64).Model.C
-	plain := solve(None{}, PCG, gram.Float64).Iterations
+	plainIterations := solve(None{}, PCG, gram.Float64).Iterations
 	for _, p := range []Vecchia{{}, {S: 50}, {Neighbors: 20, Damping: 0.5}, {S: 30, Neighbors: -1},
 		{Neighbors: -1}} {
-		for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
-			sol := solve(p, PCG, s)
-			if e := relativeDifference(sol.Model.C, want); !sol.Converged() || !(e < 1e-4) {
-				t.Errorf("%v, %v: %v, coefficients off by %g", p, s, sol.Status, e)
+		for _, storage := range []gram.Storage{gram.Float32, gram.Recompute} {
+			sol := solve(p, PCG, storage)
+			if difference := relativeDifference(sol.Model.C, want); !sol.Converged() || !(difference < 1e-4) {
+				t.Errorf("%v, %v: %v, coefficients off by %g", p, storage, sol.Status, difference)
 			}
-			if p.Neighbors >= 0 && 3*sol.Iterations > plain {
-				t.Errorf("%v: %d iterations, and %d without", p, sol.Iterations, plain)
+			if p.Neighbors >= 0 && 3*sol.Iterations > plainIterations {
+				t.Errorf("%v: %d iterations, and %d without", p, sol.Iterations, plainIterations)
 			}
-			if o := sol.Model.Origin; p.S == 0 && p.Neighbors > 0 &&
-				o.Method != "pcg, preconditioner sparse inverse on 20 neighbors, ω = 0.5" {
-				t.Errorf("the model's origin is %+v", o)
+			if origin := sol.Model.Origin; p.S == 0 && p.Neighbors > 0 &&
+				origin.Method != "pcg, preconditioner sparse inverse on 20 neighbors, ω = 0.5" {
+				t.Errorf("the model's origin is %+v", origin)
 			}
 			text, err := json.Marshal(sol)
 			var got struct {
@@ -162,8 +163,8 @@ func TestVecchia(t *testing.T) {
 				t.Errorf("%v: JSON says %+v (%v)", p, got, err)
 			}
 		}
-		back := testkit.Must(stage.ParsePreconditioner(testkit.Must(stage.PreconditionerText(p, gauss))))
-		testkit.Equal(t, back, Preconditioner(p))
+		parsed := testkit.Must(stage.ParsePreconditioner(testkit.Must(stage.PreconditionerText(p, gauss))))
+		testkit.Equal(t, parsed, Preconditioner(p))
 	}
 	for _, p := range []Vecchia{{S: -1}, {S: 601}, {Damping: 2}, {Damping: math.NaN()}} {
 		testkit.Fails(t, testkit.ErrOf(New(train, Config{Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 0.01,
@@ -171,8 +172,8 @@ func TestVecchia(t *testing.T) {
 	}
 }
 
-// TestVecchiaEval checks that the sparse inverse works with a user-defined kernel known by Eval only.
-func TestVecchiaEval(t *testing.T) {
+// TestVecchiaWithEvalOnly checks that the sparse inverse works with a user-defined kernel known by Eval only.
+func TestVecchiaWithEvalOnly(t *testing.T) {
 	k := kernel.Func{Name: "own", F: kernel.Gaussian{Sigma: 0.2}.Eval}
 	sol := mustSolve(t, datasets.SyntheticRegression(300, 3, 0.1, 1),
 		Config{Kernel: k, Lambda: 0.01, Precond: Vecchia{S: 9}})

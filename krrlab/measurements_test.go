@@ -19,8 +19,8 @@ import (
 
 // dimension returns the statistical dimension Σ μ/(μ+λ) for the eigenvalues μ of K.
 func dimension(mu []float64, lambda float64) (s float64) {
-	for _, m := range mu {
-		s += m / (m + lambda)
+	for _, eigenvalue := range mu {
+		s += eigenvalue / (eigenvalue + lambda)
 	}
 	return s
 }
@@ -29,29 +29,29 @@ func dimension(mu []float64, lambda float64) (s float64) {
 // covers the exact value. It takes some minutes and runs only with KRRLAB_LONG.
 func TestStatDimCoverage(t *testing.T) {
 	dir := suite.RealData(t)
-	if lib, err := accel.OpenBLAS(); err == nil { // makes the test faster
-		testkit.UseBLAS(t, lib)
+	if library, err := accel.OpenBLAS(); err == nil { // makes the test faster
+		testkit.UseBLAS(t, library)
 	}
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
-		p := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
-		first := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG})
+		pair := testkit.Must(datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000}))
+		first := newLab(t, pair.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG})
 		exact := dimension(testkit.Eigenvalues(t, testkit.KernelMatrix(first.cfg.Kernel, first.train.X)), 0.01)
-		for _, m := range []StatDimMethod{Hutchinson, SLQ} {
+		for _, method := range []StatDimMethod{Hutchinson, SLQ} {
 			covered, reached, start := 0, 0, time.Now()
 			for seed := range 100 {
-				l := testkit.Must(first.With(func(c *Config) { c.Seed = uint64(seed) }))
-				s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m}))
-				if s.Estimate.Contains(exact) {
+				lab := testkit.Must(first.With(func(c *Config) { c.Seed = uint64(seed) }))
+				result := testkit.Must(lab.StatDim(t.Context(), StatDimOptions{Method: method}))
+				if result.Estimate.Contains(exact) {
 					covered++
 				}
-				if s.WidthReached {
+				if result.WidthReached {
 					reached++
 				}
 			}
-			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d, %.0f s", name, m, exact,
+			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d, %.0f s", name, method, exact,
 				covered, reached, time.Since(start).Seconds())
 			if covered < 90 || reached < 90 {
-				t.Errorf("%s, %v: covered %d, reached %d of 100", name, m, covered, reached)
+				t.Errorf("%s, %v: covered %d, reached %d of 100", name, method, covered, reached)
 			}
 		}
 	}
@@ -67,17 +67,18 @@ func lambdaPConfig() Config {
 // and for landmarks.
 func TestLambdaP(t *testing.T) {
 	x := pointsByFormat(200, 5, 3)["float32"]
-	poly := lambdaPConfig()
-	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
+	polynomial := lambdaPConfig()
+	polynomial.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
 	landmarks := lambdaPConfig()
 	landmarks.Precond = RPCholesky{S: landmarks.Precond.(Features).S}
-	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": landmarks} {
-		l := newLab(t, regression(x), cfg)
-		z := wholeZ(t, l)
-		for _, p := range testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 6})).Sweeps[0].Points {
-			v := denseSpectrum(t, cfg.Kernel, x, 0.01, z, p.LambdaP)
-			if kappa := v[199] / v[0]; !p.Kappa.Contains(kappa) || p.Bound < kappa*(1-1e-9) {
-				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
+	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": polynomial,
+		"landmarks": landmarks} {
+		lab := newLab(t, regression(x), cfg)
+		z := wholeZ(t, lab)
+		for _, point := range testkit.Must(lab.LambdaP(t.Context(), LambdaPOptions{Points: 6})).Sweeps[0].Points {
+			spectrum := denseSpectrum(t, cfg.Kernel, x, 0.01, z, point.LambdaP)
+			if kappa := spectrum[199] / spectrum[0]; !point.Kappa.Contains(kappa) || point.Bound < kappa*(1-1e-9) {
+				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, point.LambdaP, point.Kappa, point.Bound, kappa)
 			}
 		}
 	}
@@ -86,36 +87,38 @@ func TestLambdaP(t *testing.T) {
 // TestLambdaPMap checks the map of κ over s and λ_p. All rows must use one grid, κ at the best λ_p must fall as s
 // grows, and the row of one s must equal a sweep with that s alone.
 func TestLambdaPMap(t *testing.T) {
-	l := newLab(t, regression(pointsByFormat(300, 4, 3)["float64"]), lambdaPConfig())
-	m := testkit.Must(l.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}}))
-	if len(m.Sweeps) != 3 || m.Sweeps[0].S != 20 || m.Sweeps[2].S != 80 {
-		t.Fatalf("%v", m)
+	lab := newLab(t, regression(pointsByFormat(300, 4, 3)["float64"]), lambdaPConfig())
+	sweepMap := testkit.Must(lab.LambdaP(t.Context(), LambdaPOptions{Points: 5, Sizes: []int{80, 20, 40}}))
+	if len(sweepMap.Sweeps) != 3 || sweepMap.Sweeps[0].S != 20 || sweepMap.Sweeps[2].S != 80 {
+		t.Fatalf("%v", sweepMap)
 	}
 	var grid []float64
-	for _, r := range m.Sweeps {
+	for _, sweep := range sweepMap.Sweeps {
 		var lambdas []float64
-		for _, p := range r.Points {
-			lambdas = append(lambdas, p.LambdaP)
-			if p.Iterations != nil || p.Predicted > 0 != (p.Seconds > 0) {
-				t.Errorf("s = %d: %+v", r.S, p)
+		for _, point := range sweep.Points {
+			lambdas = append(lambdas, point.LambdaP)
+			if point.Iterations != nil || point.Predicted > 0 != (point.Seconds > 0) {
+				t.Errorf("s = %d: %+v", sweep.S, point)
 			}
 		}
 		if grid == nil {
 			grid = lambdas
 		} else if !reflect.DeepEqual(lambdas, grid) {
-			t.Errorf("s = %d: grid %v, want %v of the first row", r.S, lambdas, grid)
+			t.Errorf("s = %d: grid %v, want %v of the first row", sweep.S, lambdas, grid)
 		}
 	}
-	if a, b := m.Sweeps[0].Points[m.Sweeps[0].Best].Kappa.Value,
-		m.Sweeps[2].Points[m.Sweeps[2].Best].Kappa.Value; b >= a {
-		t.Errorf("κ %g with 20 features, %g with 80", a, b)
+	if fewest, most := sweepMap.Sweeps[0].Points[sweepMap.Sweeps[0].Best].Kappa.Value,
+		sweepMap.Sweeps[2].Points[sweepMap.Sweeps[2].Best].Kappa.Value; most >= fewest {
+		t.Errorf("κ %g with 20 features, %g with 80", fewest, most)
 	}
 	cfg := lambdaPConfig()
 	cfg.Precond = Features{S: 40}
-	alone := testkit.Must(newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, NoSolve: true}))
-	for i, p := range alone.Sweeps[0].Points {
-		if q := m.Sweeps[1].Points[i]; p.Kappa.Value != q.Kappa.Value || p.Kappa.Hi != q.Kappa.Hi {
-			t.Errorf("λ_p = %g: κ %v alone, %v in the map", p.LambdaP, p.Kappa, q.Kappa)
+	singleSweep := testkit.Must(newLab(t, lab.train, cfg).LambdaP(t.Context(),
+		LambdaPOptions{Grid: grid, NoSolve: true}))
+	for i, point := range singleSweep.Sweeps[0].Points {
+		if mapPoint := sweepMap.Sweeps[1].Points[i]; point.Kappa.Value != mapPoint.Kappa.Value ||
+			point.Kappa.Hi != mapPoint.Kappa.Hi {
+			t.Errorf("λ_p = %g: κ %v alone, %v in the map", point.LambdaP, point.Kappa, mapPoint.Kappa)
 		}
 	}
 }
@@ -138,40 +141,40 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 	}
 	for _, s := range []int{got.S, got.S / 2} {
 		z := testkit.Must(sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx))
-		v := denseSpectrum(t, k, lab.train.X, 0.3, z, 0.3)
-		if kappa := v[z.N-1] / v[0]; (kappa <= 20) != (s == got.S) {
+		spectrum := denseSpectrum(t, k, lab.train.X, 0.3, z, 0.3)
+		if kappa := spectrum[z.N-1] / spectrum[0]; (kappa <= 20) != (s == got.S) {
 			t.Errorf("s = %d: κ = %g, target 20, chosen %d", s, kappa, got.S)
 		}
 	}
 }
 
-// TestSketchSizeViews checks the numbers in the picture of SketchSize for both of its tests, the target κ and Theorem
-// 7.
-func TestSketchSizeViews(t *testing.T) {
+// TestSketchSizePlot checks the numbers in the picture of SketchSize for the two tests that SketchSize offers, the
+// target κ and Theorem 7.
+func TestSketchSizePlot(t *testing.T) {
 	ctx := context.Background()
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
 		lab := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4})
-		for _, o := range []SketchSizeOptions{
+		for _, options := range []SketchSizeOptions{
 			{First: 16, Max: 64, Target: 1.5},
 			{First: 16, Max: 64, Test: sketchsize.Theorem7, Constants: sketchsize.PaperConstants},
 			{First: 16, Max: 64, Test: sketchsize.Theorem7, Eigen: 32},
 		} {
-			s := testkit.Must(lab.SketchSize(ctx, o))
-			f := s.Plot()
-			last := f.Series[len(f.Series)-1]
-			if want := s.Rungs[1].Kappa.Lo; len(last.X) != len(s.Rungs) || o.Test == "" &&
-				(last.Lo[1] != want || f.HLines[0].At != 1.5) ||
-				o.Test == sketchsize.Theorem7 &&
-					math.Abs(last.Y[1]*s.Constants.Bound()/s.Rungs[1].Kappa.Value-1) > 1e-12 {
-				t.Errorf("κ is drawn as %+v", last)
+			result := testkit.Must(lab.SketchSize(ctx, options))
+			figure := result.Plot()
+			curve := figure.Series[len(figure.Series)-1]
+			if want := result.Rungs[1].Kappa.Lo; len(curve.X) != len(result.Rungs) || options.Test == "" &&
+				(curve.Lo[1] != want || figure.HLines[0].At != 1.5) || options.Test == sketchsize.Theorem7 &&
+				math.Abs(curve.Y[1]*result.Constants.Bound()/result.Rungs[1].Kappa.Value-1) > 1e-12 {
+				t.Errorf("κ is drawn as %+v", curve)
 			}
-			if o.Test == sketchsize.Theorem7 {
-				c := s.Rungs[0].Conditions
-				if got, want := f.Series[0].Y[0], c.Norm.Value/s.Constants.Alpha; got != want {
+			if options.Test == sketchsize.Theorem7 {
+				conditions := result.Rungs[0].Conditions
+				if got, want := figure.Series[0].Y[0], conditions.Norm.Value/result.Constants.Alpha; got != want {
 					t.Errorf("condition 1 is drawn at %g, want %g", got, want)
 				}
-				if _, poly := k.(kernel.Polynomial); poly != strings.Contains(s.Coverage, "covers this kernel") {
-					t.Errorf("%v: coverage %q", k, s.Coverage)
+				if _, isPolynomial := k.(kernel.Polynomial); isPolynomial != strings.Contains(result.Coverage,
+					"covers this kernel") {
+					t.Errorf("%v: coverage %q", k, result.Coverage)
 				}
 			}
 		}

@@ -26,13 +26,13 @@ type countingComm struct {
 // link is the network for which countingComm and the cost model compute times.
 var link = cost.Network{Bandwidth: 1e7, Latency: 1e-4}
 
-// wire adds the time of the given number of message rounds and bytes on the network link.
-func (c *countingComm) wire(rounds, bytes float64) {
+// addTime adds the time of the given number of message rounds and bytes on the network link.
+func (c *countingComm) addTime(rounds, bytes float64) {
 	c.seconds += rounds*link.Latency + bytes/link.Bandwidth
 }
 
 func (c *countingComm) AllReduceInt64(ctx context.Context, x []int64) error {
-	c.wire(2, 16*float64(len(x)*(c.Size()-1))/float64(c.Size()))
+	c.addTime(2, 16*float64(len(x)*(c.Size()-1))/float64(c.Size()))
 	if len(x) <= 3 {
 		c.agreementBytes += 8 * int64(len(x))
 	}
@@ -40,16 +40,16 @@ func (c *countingComm) AllReduceInt64(ctx context.Context, x []int64) error {
 }
 
 func (c *countingComm) AllGather(ctx context.Context, x []float64, counts []int) error {
-	own := counts[c.Rank()]
-	c.wire(1, 8*float64(max(len(x)-own, own)))
+	ownCount := counts[c.Rank()]
+	c.addTime(1, 8*float64(max(len(x)-ownCount, ownCount)))
 	if len(x) <= 3 {
-		c.agreementBytes += 8 * int64(own)
+		c.agreementBytes += 8 * int64(ownCount)
 	}
 	return c.Comm.AllGather(ctx, x, counts)
 }
 
 func (c *countingComm) Broadcast(ctx context.Context, x []byte, root int) error {
-	c.wire(1, float64(len(x)))
+	c.addTime(1, float64(len(x)))
 	if len(x) < 1000 && root == c.Rank() {
 		c.agreementBytes += int64(len(x))
 	}
@@ -62,10 +62,10 @@ func (c *countingComm) Broadcast(ctx context.Context, x []byte, root int) error 
 // The predicted network time may differ by 20 % more.
 func TestTraffic(t *testing.T) {
 	for name, c := range map[string]struct {
-		precond   Preconditioner
-		candidate cost.Candidate
-		n, cols   int
-		tolerance float64
+		precond    Preconditioner
+		candidate  cost.Candidate
+		n, columns int
+		tolerance  float64
 	}{
 		"features": {Features{S: 90}, cost.Candidate{Preconditioner: Features{S: 90}, Storage: gram.Float64}, 1100, 1,
 			0},
@@ -80,31 +80,34 @@ func TestTraffic(t *testing.T) {
 		"shared": {Features{S: 2100, Form: precond.FormLInv}, cost.Candidate{Preconditioner: Features{S: 2100,
 			Form: precond.FormLInv}, Storage: gram.Float32}, 2200, 1, 0},
 	} {
-		for _, p := range [][]int{{2, 3}, {3}}[suite.Scale(1, 0, 0)] {
+		for _, rankCount := range [][]int{{2, 3}, {3}}[suite.Scale(1, 0, 0)] {
 			for _, exact := range []ResidualPolicy{StoredResidual, ExactResidual}[:suite.Scale(1+len(name)%2, 2, 2)] {
-				t.Run(fmt.Sprintf("%s %d %v", name, p, exact), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s %d %v", name, rankCount, exact), func(t *testing.T) {
 					train := regression(pointsByFormat(c.n, 4, 3)["float64"])
 					cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-3, Exact: exact, Solver: PCG,
 						Precond: c.precond, Storage: c.candidate.Storage}
 					if c.precond == nil {
 						cfg.Solver = CG
 					}
-					if c.cols > 1 {
+					if c.columns > 1 {
 						train, cfg.Solver = ranksProblem(c.n), BlockPCG
 					}
-					got, candidate := measureTraffic(t, p, train, cfg), c.candidate
-					candidate.Iterations = got.iterations
-					model := cost.Model{Rates: cost.Reference(), N: c.n, D: 4, T: c.cols, Ranks: p}
+					measured, candidate := measureTraffic(t, rankCount, train, cfg), c.candidate
+					candidate.Iterations = measured.iterations
+					model := cost.Model{Rates: cost.Reference(), N: c.n, D: 4, T: c.columns, Ranks: rankCount}
 					model.Network = link
 					if exact == ExactResidual {
 						model.ResidualRounds = 1
 					}
-					e := model.Traffic(&candidate)
-					if want := e.Bytes(&candidate); math.Abs(float64(got.bytes-want)) > c.tolerance*float64(want) {
-						t.Errorf("%d bytes in %d iterations, predicted %d: %+v", got.bytes, got.iterations, want, e)
+					predicted := model.Traffic(&candidate)
+					want := predicted.Bytes(&candidate)
+					if math.Abs(float64(measured.bytes-want)) > c.tolerance*float64(want) {
+						t.Errorf("%d bytes in %d iterations, predicted %d: %+v", measured.bytes, measured.iterations,
+							want, predicted)
 					}
-					if model.Predict(&candidate); math.Abs(candidate.Seconds.Network/got.seconds-1) > 0.2+c.tolerance {
-						t.Errorf("%.4f s of the network, predicted %.4f", got.seconds, candidate.Seconds.Network)
+					model.Predict(&candidate)
+					if math.Abs(candidate.Seconds.Network/measured.seconds-1) > 0.2+c.tolerance {
+						t.Errorf("%.4f s of the network, predicted %.4f", measured.seconds, candidate.Seconds.Network)
 					}
 				})
 			}
@@ -120,10 +123,10 @@ type traffic struct {
 	seconds    float64 // time that the messages take on the network link
 }
 
-// measureTraffic solves on p ranks and returns the traffic of rank 0.
-func measureTraffic(t *testing.T, p int, train *datasets.Dataset, cfg Config) (measured traffic) {
+// measureTraffic solves on rankCount ranks and returns the traffic of rank 0.
+func measureTraffic(t *testing.T, rankCount int, train *datasets.Dataset, cfg Config) (measured traffic) {
 	t.Helper()
-	onRanks(p, func(local comm.Comm) {
+	onRanks(rankCount, func(local comm.Comm) {
 		counting := &countingComm{Comm: local}
 		if sol := solveOn(t, counting, train, cfg); sol != nil && local.Rank() == 0 {
 			measured = traffic{local.Traffic().Bytes - counting.agreementBytes, sol.Iterations, counting.seconds}

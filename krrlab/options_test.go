@@ -36,11 +36,11 @@ func TestInvalidConfig(t *testing.T) {
 	} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1}
 		change(&cfg)
-		set := train
+		data := train
 		if cfg.Stop.Rule == bound.ByLabels { // this rule is for classes only
-			set = classification(train.X, 2)
+			data = classification(train.X, 2)
 		}
-		testkit.Fails(t, testkit.ErrOf(New(set, cfg)), want)
+		testkit.Fails(t, testkit.ErrOf(New(data, cfg)), want)
 	}
 }
 

@@ -23,43 +23,45 @@ import (
 func TestScikitLearn(t *testing.T) {
 	script := filepath.Join("..", "experiments", "peers", "krr_sklearn.py")
 	python := testkit.Python(t, "sklearn.kernel_ridge", "python3-sklearn")
-	const n, m, d = 300, 50, 5
+	const n, testCount, d = 300, 50, 5
 	for _, classes := range []int{0, 4} {
 		x := pointsByFormat(n, d, 11)["float64"].(*points.Dense)
-		testPoints := pointsByFormat(m, d, 12)["float64"].(*points.Dense)
+		testPoints := pointsByFormat(testCount, d, 12)["float64"].(*points.Dense)
 		train := regression(x)
 		if classes > 0 {
 			train = classification(x, classes)
 		}
 		dir := t.TempDir()
-		file := func(name string) string { return filepath.Join(dir, name+".npy") }
+		arrayFile := func(name string) string { return filepath.Join(dir, name+".npy") }
 		y := newLab(t, train, Config{Kernel: gauss, Lambda: 1}).y
 		_, columns := y.Dims()
-		writeArray(t, file("x"), x.Data, n, d)
-		writeArray(t, file("at"), testPoints.Data, m, d)
-		writeArray(t, file("y"), y.RawMatrix().Data, n, columns)
+		writeArray(t, arrayFile("x"), x.Data, n, d)
+		writeArray(t, arrayFile("at"), testPoints.Data, testCount, d)
+		writeArray(t, arrayFile("y"), y.RawMatrix().Data, n, columns)
 		for _, k := range kernels[:suite.Scale(2, len(kernels), len(kernels))] { // Python is started for each
 			spec := testkit.Must(kernel.ToSpec(k))
 			number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-			args := []string{script, "--train", file("x"), "--target", file("y"), "--test", file("at"), "--out",
-				file("p"), "--kernel", spec.Name, "--lambda", "0.02"}
+			args := []string{script, "--train", arrayFile("x"), "--target", arrayFile("y"), "--test", arrayFile("at"),
+				"--out", arrayFile("p"), "--kernel", spec.Name, "--lambda", "0.02"}
 			if spec.Sigma > 0 {
 				args = append(args, "--sigma", number(spec.Sigma))
 			} else {
 				args = append(args, "--gamma", number(spec.Gamma), "--coef0", number(spec.Coef0), "--degree",
 					strconv.Itoa(spec.Degree))
 			}
-			if out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
+			if output, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, output)
 			}
-			want := mat.NewDense(m, columns, readArray(t, file("p")))
-			for solver, m := range map[Solver]Preconditioner{PCG: Features{S: 100}, CG: nil, Direct: nil} {
-				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Precond: m, Solver: solver, Tol: 1e-6,
-					MaxIter: 5000})
-				for _, float64s := range []bool{false, true} {
-					f := testkit.Must(sol.Model.Decision(t.Context(), testPoints, &model.Options{Float64: float64s}))
-					if e := relativeDifference(f, want); !(e <= 1e-3) || !sol.Converged() {
-						t.Errorf("%v, t=%d, %v: %s, predictions are %.3g apart", k, columns, solver, sol.Status, e)
+			want := mat.NewDense(testCount, columns, readArray(t, arrayFile("p")))
+			for solver, preconditioner := range map[Solver]Preconditioner{PCG: Features{S: 100}, CG: nil, Direct: nil} {
+				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Precond: preconditioner, Solver: solver,
+					Tol: 1e-6, MaxIter: 5000})
+				for _, inFloat64 := range []bool{false, true} {
+					predicted := testkit.Must(sol.Model.Decision(t.Context(), testPoints,
+						&model.Options{Float64: inFloat64}))
+					if difference := relativeDifference(predicted, want); !(difference <= 1e-3) || !sol.Converged() {
+						t.Errorf("%v, t=%d, %v: %s, predictions are %.3g apart", k, columns, solver, sol.Status,
+							difference)
 					}
 				}
 			}

@@ -21,16 +21,16 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// scaled is a user-defined preconditioner, M = diag(1+i/n), that can apply its inverse only.
-type scaled struct {
-	err   error
-	short int // the order of M is n−short, which is wrong unless it is 0
+// diagonalPrecond is a user-defined preconditioner, M = diag(1+i/n), that can only apply M⁻¹.
+type diagonalPrecond struct {
+	err         error
+	missingRows int // the order of M is n−missingRows, which is an error unless missingRows is 0
 }
 
-func (scaled) String() string { return "scaled" }
+func (diagonalPrecond) String() string { return "scaled" }
 
-func (s scaled) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, error) {
-	return diagonal{b.Problem().N - s.short}, s.err
+func (p diagonalPrecond) Make(_ context.Context, b stage.Bench) (pcg.Preconditioner, error) {
+	return diagonal{b.Problem().N - p.missingRows}, p.err
 }
 
 // diagonal is the matrix diag(1+i/n) of order n.
@@ -47,69 +47,73 @@ func (d diagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	return ctx.Err()
 }
 
-// TestUserDefined solves with a user-defined preconditioner and compares the answer with a dense reference, and that
-// of two ranks with the answer of one process.
-func TestUserDefined(t *testing.T) {
+// TestUserDefinedPrecond solves with a user-defined preconditioner and compares the answer with a dense reference, and
+// the answer of two ranks with that of one process.
+func TestUserDefinedPrecond(t *testing.T) {
 	const n = 120
 	if err := precondtest.Test(t.Context(), diagonal{n}, nil); err != nil {
 		t.Error(err)
 	}
 	train := ranksProblem(n)
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Seed: 2}
-	p := scaled{}
+	p := diagonalPrecond{}
 	cfg.Precond = p
-	l := newLab(t, train, cfg)
-	sol := solveLab(t, l)
-	ref := newReference(t, gauss, train.X, 0.1, l.y)
-	if e := relativeDifference(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG ||
-		sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
-		t.Errorf("%v: off by %.3g; %+v", p, e, sol)
+	lab := newLab(t, train, cfg)
+	sol := solveLab(t, lab)
+	ref := newReference(t, gauss, train.X, 0.1, lab.y)
+	if difference := relativeDifference(sol.Model.C, &ref.c); difference > 1e-5 || !sol.Converged() ||
+		sol.Solver != PCG || sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
+		t.Errorf("%v: off by %.3g; %+v", p, difference, sol)
 	}
 	if text := sol.String(); !strings.Contains(text, "pcg, preconditioner "+p.String()) {
 		t.Errorf("%v:\n%s", p, text)
 	}
-	onEachRank(t, 2, n, cfg, func(rank int, s *Solution) {
-		if !mat.Equal(s.Model.C, sol.Model.C) {
+	onEachRank(t, 2, n, cfg, func(rank int, rankSol *Solution) {
+		if !mat.Equal(rankSol.Model.C, sol.Model.C) {
 			t.Errorf("%v: rank %d has another answer", p, rank)
 		}
 	})
 }
 
-// TestInverseOnly checks that κ has only a lower bound if M cannot draw random vectors, as in the form U.
-func TestInverseOnly(t *testing.T) {
-	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
-	given := testkit.Must(l.With(func(c *Config) { c.Precond = Given{M: testkit.Must(l.M(t.Context()))} }))
-	q, err := given.Quality(t.Context(), QualityOptions{})
-	if err != nil || !math.IsInf(q.Kappa.Hi, 1) || !(q.Kappa.Lo > 1) {
-		t.Errorf("%+v, %v", q, err)
+// TestQualityWithInverseOnly checks that κ has only a lower bound if M cannot draw random vectors, as in the form U.
+func TestQualityWithInverseOnly(t *testing.T) {
+	lab := newLab(t, ranksProblem(60),
+		Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
+	givenLab := testkit.Must(lab.With(func(c *Config) { c.Precond = Given{M: testkit.Must(lab.M(t.Context()))} }))
+	quality, err := givenLab.Quality(t.Context(), QualityOptions{})
+	if err != nil || !math.IsInf(quality.Kappa.Hi, 1) || !(quality.Kappa.Lo > 1) {
+		t.Errorf("%+v, %v", quality, err)
 	}
 }
 
-// wide draws random vectors that are 30 times too large for its matrix M.
-type wide struct{ diagonal }
+// wronglyScaledSampler draws random vectors that are 30 times too large for its matrix M.
+type wronglyScaledSampler struct{ diagonal }
 
-func (w wide) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
-	dst.Apply(func(i, _ int, _ float64) float64 { return 30 * math.Sqrt(w.at(i)) * g.Normal(uint64(i)) }, dst)
+func (w wronglyScaledSampler) NormalTo(_ context.Context, dst *mat.Dense, random rng.Stream) error {
+	dst.Apply(func(i, _ int, _ float64) float64 { return 30 * math.Sqrt(w.at(i)) * random.Normal(uint64(i)) }, dst)
 	return nil
 }
 
-// narrow draws one feature less than the caller asks for.
-type narrow struct{ feature.Dist }
+// oneFeatureShort draws one feature less than the caller asks for.
+type oneFeatureShort struct{ feature.Dist }
 
-func (n narrow) Sample(d, s int, g rng.Stream) (feature.Map, error) { return n.Dist.Sample(d, s-1, g) }
+func (f oneFeatureShort) Sample(d, s int, random rng.Stream) (feature.Map, error) {
+	return f.Dist.Sample(d, s-1, random)
+}
 
-// TestUserDefinedRefused checks that everything a user-defined preconditioner cannot do is refused with a reason, for
-// example because it has no Z or no name in files. An error of Make must be the error of the solve, also on ranks.
-func TestUserDefinedRefused(t *testing.T) {
+// TestUserDefinedPrecondRefused checks that everything a user-defined preconditioner cannot do is refused with a
+// reason, for example because it has no Z or no name in files. An error of Make must be the error of the solve, also on
+// ranks.
+func TestUserDefinedPrecondRefused(t *testing.T) {
 	train := ranksProblem(30)
 	for want, run := range map[string]func(l *Lab) error{
 		"is of order 7, for n = 30": func(l *Lab) error {
-			l.cfg.Precond = scaled{short: 23}
+			l.cfg.Precond = diagonalPrecond{missingRows: 23}
 			_, err := l.Solve(t.Context())
 			return err
 		},
 		"is of order 28: want 30": func(l *Lab) error {
-			l.cfg.Precond = scaled{short: 2}
+			l.cfg.Precond = diagonalPrecond{missingRows: 2}
 			_, err := l.Quality(t.Context(), QualityOptions{})
 			return err
 		},
@@ -121,12 +125,12 @@ func TestUserDefinedRefused(t *testing.T) {
 			return err
 		},
 		"preconditioner wide: lanczos: xᵀM⁻¹x": func(l *Lab) error {
-			l.cfg.Precond = Given{wide{diagonal{30}}, "wide"}
+			l.cfg.Precond = Given{wronglyScaledSampler{diagonal{30}}, "wide"}
 			_, err := l.Quality(t.Context(), QualityOptions{})
 			return err
 		},
 		"has a map of R^4 to R^9: want R^4 to R^10": func(l *Lab) error {
-			l.cfg.Precond = Features{S: 10, LambdaP: 1, Map: narrow{feature.Fourier{Kernel: gauss}}}
+			l.cfg.Precond = Features{S: 10, LambdaP: 1, Map: oneFeatureShort{feature.Fourier{Kernel: gauss}}}
 			_, err := l.Solve(t.Context())
 			return err
 		},
@@ -134,13 +138,13 @@ func TestUserDefinedRefused(t *testing.T) {
 			return testkit.ErrOf(l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}))
 		},
 	} {
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{}})
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: diagonalPrecond{}})
 		testkit.Fails(t, run(l), want)
 	}
-	testkit.Fails(t, testkit.ErrOf(stage.PreconditionerText(scaled{}, gauss)), "scaled is user-defined")
-	failed := errors.New("no M today")
-	for _, c := range comm.Local(1, 0) {
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{err: failed}, Comm: c})
+	testkit.Fails(t, testkit.ErrOf(stage.PreconditionerText(diagonalPrecond{}, gauss)), "scaled is user-defined")
+	makeErr := errors.New("no M today")
+	for _, ranks := range comm.Local(1, 0) {
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: diagonalPrecond{err: makeErr}, Comm: ranks})
 		testkit.Fails(t, testkit.ErrOf(l.Solve(t.Context())), "no M today")
 		testkit.Fails(t, testkit.ErrOf(l.Quality(t.Context(), QualityOptions{})), "no M today")
 	}
@@ -151,16 +155,16 @@ func TestUserDefinedRefused(t *testing.T) {
 func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
 	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30},
-		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, scaled{}} {
+		RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, diagonalPrecond{}} {
 		if text, err := stage.PreconditionerText(p, gauss); err == nil { // the text is the form of p in JSON
 			p = testkit.Must(stage.ParsePreconditioner(text))
 		}
-		for _, asked := range []Solver{AutoSolver, PCG, BlockPCG, CG, Direct} {
-			cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: asked}
-			later, withErr := newLab(t, train, cfg).With(func(c *Config) { c.Precond = p })
+		for _, solver := range []Solver{AutoSolver, PCG, BlockPCG, CG, Direct} {
+			cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver}
+			byWith, withErr := newLab(t, train, cfg).With(func(c *Config) { c.Precond = p })
 			cfg.Precond = p
-			now, err := New(train, cfg)
-			if unpreconditioned(asked) {
+			byNew, err := New(train, cfg)
+			if unpreconditioned(solver) {
 				for _, err := range []error{err, withErr} {
 					testkit.Fails(t, err, "has no preconditioner, and Precond is "+p.String())
 				}
@@ -169,25 +173,26 @@ func TestPrecondKept(t *testing.T) {
 			if err != nil || withErr != nil {
 				t.Fatal(err, withErr)
 			}
-			for _, l := range []*Lab{now, later} {
-				q := testkit.Must(l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, MaxExactN: -1}))
-				first, _, _ := strings.Cut(q.String(), "\n")
-				if unpreconditioned(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) &&
-					q.Features == "" ||
-					!strings.Contains(first, cmp.Or(q.Features, stage.NameOf(l.cfg.Precond))) {
-					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond,
-						first)
+			for _, lab := range []*Lab{byNew, byWith} {
+				quality := testkit.Must(lab.Quality(t.Context(),
+					QualityOptions{Steps: 3, NoSolve: true, MaxExactN: -1}))
+				firstLine, _, _ := strings.Cut(quality.String(), "\n")
+				if unpreconditioned(lab.cfg.Solver) || !strings.HasPrefix(lab.cfg.Precond.String(), p.String()) &&
+					quality.Features == "" ||
+					!strings.Contains(firstLine, cmp.Or(quality.Features, stage.NameOf(lab.cfg.Precond))) {
+					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", solver, p, lab.cfg.Solver,
+						lab.cfg.Precond, firstLine)
 				}
 			}
-			_, err = later.With(func(c *Config) { c.Solver = Direct })
+			_, err = byWith.With(func(c *Config) { c.Solver = Direct })
 			testkit.Fails(t, err, "has no preconditioner, and Precond is "+p.String())
 		}
 	}
 	for want, change := range map[Solver]func(*Config){PCG: func(c *Config) { c.Solver = PCG },
 		Direct: func(c *Config) { c.Tol = 1e-5 }, CG: func(c *Config) { c.Solver = CG }} {
-		m, err := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1}).With(change)
-		if err != nil || m.cfg.Solver != want || m.isIdentity() != unpreconditioned(want) {
-			t.Errorf("want %v: %v, %v", want, m, err)
+		changed, err := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1}).With(change)
+		if err != nil || changed.cfg.Solver != want || changed.isIdentity() != unpreconditioned(want) {
+			t.Errorf("want %v: %v, %v", want, changed, err)
 		}
 	}
 }
@@ -195,10 +200,10 @@ func TestPrecondKept(t *testing.T) {
 // TestVecchiaSeed checks that labs of one problem with different seeds do not share the sparse inverse. The problem
 // holds only the one that was made last.
 func TestVecchiaSeed(t *testing.T) {
-	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Vecchia{Neighbors: 5}})
-	m := testkit.Must(l.M(t.Context()))
-	other := testkit.Must(l.With(func(c *Config) { c.Seed++ }))
-	if m == testkit.Must(other.M(t.Context())) || m == testkit.Must(l.M(t.Context())) {
+	lab := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Vecchia{Neighbors: 5}})
+	m := testkit.Must(lab.M(t.Context()))
+	otherSeed := testkit.Must(lab.With(func(c *Config) { c.Seed++ }))
+	if m == testkit.Must(otherSeed.M(t.Context())) || m == testkit.Must(lab.M(t.Context())) {
 		t.Error("labs with different seeds share M")
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/krrlab/lab/krrlab/ranks/comm"
 )
 
-// TestShared solves a sequence of problems that share K, Z and M. Each answer must have the bits of the same solve
-// alone, and the report must name the parts that were shared.
-func TestShared(t *testing.T) {
+// TestSharedMatrices solves a sequence of problems that share K, Z and M. Each answer must have the bits of the same
+// solve alone, and the report must name the parts that were shared.
+func TestSharedMatrices(t *testing.T) {
 	ctx := context.Background()
 	train := datasets.SyntheticClasses(400, 3, 4, 0.05, 3)
 	base := Config{Kernel: kernel.Gaussian{Sigma: 0.7}, Lambda: 0.05, Precond: Features{S: 60}, Tol: 1e-6,
@@ -46,18 +46,19 @@ func TestShared(t *testing.T) {
 	} {
 		cfg := base
 		c.change(&cfg)
-		alone := mustSolve(t, train, cfg)
-		l := testkit.Must(first.With(func(c *Config) { *c = cfg }))
-		got := testkit.Must(l.Solve(ctx))
-		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations ||
-			!reflect.DeepEqual(alone.ColumnTrueResiduals, got.ColumnTrueResiduals) {
+		separate := mustSolve(t, train, cfg)
+		lab := testkit.Must(first.With(func(c *Config) { *c = cfg }))
+		got := testkit.Must(lab.Solve(ctx))
+		if !mat.Equal(separate.Model.C, got.Model.C) || separate.Iterations != got.Iterations ||
+			!reflect.DeepEqual(separate.ColumnTrueResiduals, got.ColumnTrueResiduals) {
 			t.Errorf("%s: not the same answer as alone", c.name)
 		}
 		if !slices.Equal(got.Shared, c.want) {
 			t.Errorf("%s: shared %q, want %q", c.name, got.Shared, c.want)
 		}
-		if s := got.Seconds; s.Kernel <= 0 || cfg.Solver != CG && (s.Features <= 0 || s.Factor <= 0) {
-			t.Errorf("%s: seconds %+v of what was shared", c.name, s)
+		if seconds := got.Seconds; seconds.Kernel <= 0 || cfg.Solver != CG && (seconds.Features <= 0 ||
+			seconds.Factor <= 0) {
+			t.Errorf("%s: seconds %+v of what was shared", c.name, seconds)
 		}
 	}
 	first.Free()
@@ -89,16 +90,16 @@ func TestSharedRefines(t *testing.T) {
 // checks that a lab with another method shares the problem, even if its kernel is a Go function.
 func TestWithRefuses(t *testing.T) {
 	for _, k := range []kernel.Kernel{gauss, kernel.Func{Name: "own", F: gauss.Eval}} {
-		l := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: k, Lambda: 0.1, Solver: PCG})
-		other := testkit.Must(l.With(func(c *Config) { c.Precond = Nystrom{S: 20} }))
-		testkit.Equal(t, other.problem, l.problem)
+		lab := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: k, Lambda: 0.1, Solver: PCG})
+		derived := testkit.Must(lab.With(func(c *Config) { c.Precond = Nystrom{S: 20} }))
+		testkit.Equal(t, derived.problem, lab.problem)
 		for _, change := range []func(*Config){
 			func(c *Config) { c.Lambda = 0.2 },
 			func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: 2} },
 			func(c *Config) { c.Kernel = kernel.Func{Name: "other", F: gauss.Eval} },
 			func(c *Config) { c.Comm = comm.Alone() },
 		} {
-			testkit.Fails(t, testkit.ErrOf(l.With(change)), "another problem")
+			testkit.Fails(t, testkit.ErrOf(lab.With(change)), "another problem")
 		}
 	}
 }
@@ -131,14 +132,14 @@ func TestFingerprint(t *testing.T) {
 	}
 	train := ranksProblem(40)
 	seen := map[[32]byte]string{fingerprintOf(train, nil): "unchanged"}
-	differs := func(what string, sum [32]byte) {
+	checkDiffers := func(description string, fingerprint [32]byte) {
 		t.Helper()
-		if other, ok := seen[sum]; ok {
-			t.Errorf("a change of %s has the fingerprint of %s", what, other)
+		if earlier, ok := seen[fingerprint]; ok {
+			t.Errorf("a change of %s has the fingerprint of %s", description, earlier)
 		}
-		seen[sum] = what
+		seen[fingerprint] = description
 	}
-	for what, change := range map[string]func(*Config){
+	for description, change := range map[string]func(*Config){
 		"kernel":   func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: math.Nextafter(gauss.Sigma, 9)} },
 		"λ":        func(c *Config) { c.Lambda = math.Nextafter(0.1, 1) },
 		"solver":   func(c *Config) { c.Solver = BlockPCG },
@@ -159,43 +160,43 @@ func TestFingerprint(t *testing.T) {
 		"seed":     func(c *Config) { c.Seed = 4 },
 		"residual": func(c *Config) { c.Exact = ExactResidual },
 	} {
-		differs(what, fingerprintOf(train, change))
+		checkDiffers(description, fingerprintOf(train, change))
 	}
-	for what, change := range map[string]func(d *datasets.Dataset){
-		"a class": func(d *datasets.Dataset) { d.Class[7] = (d.Class[7] + 1) % len(d.Labels) },
-		"a label": func(d *datasets.Dataset) { d.Labels[1] += "x" },
-		"a number": func(d *datasets.Dataset) {
-			x := d.X.(*points.Dense)
+	for description, change := range map[string]func(data *datasets.Dataset){
+		"a class": func(data *datasets.Dataset) { data.Class[7] = (data.Class[7] + 1) % len(data.Labels) },
+		"a label": func(data *datasets.Dataset) { data.Labels[1] += "x" },
+		"a number": func(data *datasets.Dataset) {
+			x := data.X.(*points.Dense)
 			x.Data[5] = math.Nextafter(x.Data[5], 9)
 		},
-		"one row fewer": func(d *datasets.Dataset) { *d = *d.Head(39) },
-		"regression targets": func(d *datasets.Dataset) {
-			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
+		"one row fewer": func(data *datasets.Dataset) { *data = *data.Head(39) },
+		"regression targets": func(data *datasets.Dataset) {
+			data.Task, data.Target, data.Class = datasets.Regression, make([]float64, 40), nil
 		},
-		"another regression target": func(d *datasets.Dataset) {
-			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
-			d.Target[39] = 1e-3
+		"another regression target": func(data *datasets.Dataset) {
+			data.Task, data.Target, data.Class = datasets.Regression, make([]float64, 40), nil
+			data.Target[39] = 1e-3
 		},
 	} {
-		d := ranksProblem(40)
-		change(d)
-		differs(what, fingerprintOf(d, nil))
+		data := ranksProblem(40)
+		change(data)
+		checkDiffers(description, fingerprintOf(data, nil))
 	}
-	for what, change := range map[string]func(*Config){
+	for description, change := range map[string]func(*Config){
 		"iterations": func(c *Config) { c.MaxIter = 7 },
 		"memory":     func(c *Config) { c.Memory = 1 << 30 },
 		"monitor":    func(c *Config) { c.Monitor = func(Event) error { return nil } },
 	} {
-		if sum := fingerprintOf(train, change); seen[sum] != "unchanged" {
-			t.Errorf("a change of %s changes the fingerprint", what)
+		if fingerprint := fingerprintOf(train, change); seen[fingerprint] != "unchanged" {
+			t.Errorf("a change of %s changes the fingerprint", description)
 		}
 	}
 }
 
-// TestFingerprintOf checks that the fingerprint of a data set changes with every number of dense points and with
-// every value and row length of sparse points, also if there are more numbers than are hashed at a time. A view of
-// rows must have the fingerprint of the rows alone.
-func TestFingerprintOf(t *testing.T) {
+// TestDatasetFingerprint checks that the fingerprint of a data set changes with every number of dense points and with
+// every value and row length of sparse points, also if there are more numbers than are hashed at a time. A view of rows
+// must have the fingerprint of the rows alone.
+func TestDatasetFingerprint(t *testing.T) {
 	fingerprint := func(x points.Points) [32]byte {
 		return (&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2}}).Fingerprint()
 	}
@@ -207,11 +208,11 @@ func TestFingerprintOf(t *testing.T) {
 	}
 	seen := map[[32]byte]bool{fingerprint(dense): true, fingerprint(sparse): true}
 	for _, i := range []int{0, 1, d - 1, d, 2*d - 1} {
-		x, s := points.NewDense(2, d, slices.Clone(dense.Data)), *sparse
-		x.Data[i]++
-		s.Val = slices.Clone(s.Val)
-		s.Val[i]++
-		seen[fingerprint(x)], seen[fingerprint(&s)] = true, true
+		changedDense, changedSparse := points.NewDense(2, d, slices.Clone(dense.Data)), *sparse
+		changedDense.Data[i]++
+		changedSparse.Val = slices.Clone(changedSparse.Val)
+		changedSparse.Val[i]++
+		seen[fingerprint(changedDense)], seen[fingerprint(&changedSparse)] = true, true
 	}
 	moved, shorter := *sparse, *sparse
 	moved.Ptr, shorter.Ptr = []int{0, d - 1, 2 * d}, []int{0, d, 2*d - 1}

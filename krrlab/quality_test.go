@@ -35,28 +35,29 @@ func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float6
 // predicted number of iterations with that of a solve, for three kernels.
 func TestQualityAgainstDense(t *testing.T) {
 	x := pointsByFormat(150, 5, 4)["float64"]
-	for _, k := range kernels[2:] {
-		cfg := Config{Kernel: k, Lambda: 0.05, Solver: PCG, Precond: Features{S: 60, LambdaP: 0.3}, Tol: 1e-6, Seed: 3}
-		l := newLab(t, regression(x), cfg)
-		q := testkit.Must(l.Quality(t.Context(), QualityOptions{Width: 0.05}))
-		z := wholeZ(t, l)
-		want := denseSpectrum(t, k, x, 0.05, z, 0.3)
-		for i, v := range q.Nodes {
-			testkit.Near(t, v, want[i], 1e-9*want[149], k, i)
+	for _, kernelFunc := range kernels[2:] {
+		cfg := Config{Kernel: kernelFunc, Lambda: 0.05, Solver: PCG, Precond: Features{S: 60, LambdaP: 0.3}, Tol: 1e-6,
+			Seed: 3}
+		lab := newLab(t, regression(x), cfg)
+		quality := testkit.Must(lab.Quality(t.Context(), QualityOptions{Width: 0.05}))
+		z := wholeZ(t, lab)
+		want := denseSpectrum(t, kernelFunc, x, 0.05, z, 0.3)
+		for i, eigenvalue := range quality.Nodes {
+			testkit.Near(t, eigenvalue, want[i], 1e-9*want[149], kernelFunc, i)
 		}
-		if kappa := want[149] / want[0]; !q.Kappa.Contains(kappa) || !q.Exact.Contains(kappa) ||
-			!q.Min.Contains(want[0]) ||
-			!q.Max.Contains(want[149]) {
-			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
+		if kappa := want[149] / want[0]; !quality.Kappa.Contains(kappa) || !quality.Exact.Contains(kappa) ||
+			!quality.Min.Contains(want[0]) || !quality.Max.Contains(want[149]) {
+			t.Errorf("%v: κ = %v, ends %v and %v\n%v", kernelFunc, kappa, want[0], want[149], quality)
 		}
-		if !q.WidthReached || q.Kappa.RelativeWidth() > 0.051 || q.Kappa.Confidence != 0.95 ||
-			len(q.Trace) != q.Steps ||
-			len(q.Alpha) != q.Steps {
-			t.Errorf("%v: %v", k, q)
+		if !quality.WidthReached || quality.Kappa.RelativeWidth() > 0.051 || quality.Kappa.Confidence != 0.95 ||
+			len(quality.Trace) != quality.Steps || len(quality.Alpha) != quality.Steps {
+			t.Errorf("%v: %v", kernelFunc, quality)
 		}
-		if its := *q.Iterations; q.Status != pcg.Converged || q.IterationBound < its/4 ||
-			math.Abs(float64(q.Predicted-its)) > 0.3*float64(its)+3 {
-			t.Errorf("%v: %d iterations, bound %d, predicted %d", k, its, q.IterationBound, q.Predicted)
+		if iterations := *quality.Iterations; quality.Status != pcg.Converged ||
+			quality.IterationBound < iterations/4 ||
+			math.Abs(float64(quality.Predicted-iterations)) > 0.3*float64(iterations)+3 {
+			t.Errorf("%v: %d iterations, bound %d, predicted %d", kernelFunc, iterations, quality.IterationBound,
+				quality.Predicted)
 		}
 	}
 }
@@ -67,11 +68,11 @@ func TestQualityOfAuto(t *testing.T) {
 	train := regression(pointsByFormat(DirectBelow+1, 2, 5)["float32"])
 	for _, p := range []Preconditioner{Auto{S: 20}, Features{S: 20}} {
 		cfg := Config{Kernel: gauss, Lambda: 1, Solver: PCG, Precond: p}
-		q := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), QualityOptions{Steps: 2, NoSolve: true}))
-		_, auto := p.(Auto)
-		if q.Precond != "features" || q.S != 20 || q.Unplanned != auto ||
-			strings.Contains(q.String(), "fixed rule") != auto {
-			t.Errorf("%v: %v", p, q)
+		quality := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), QualityOptions{Steps: 2, NoSolve: true}))
+		_, isAuto := p.(Auto)
+		if quality.Precond != "features" || quality.S != 20 || quality.Unplanned != isAuto ||
+			strings.Contains(quality.String(), "fixed rule") != isAuto {
+			t.Errorf("%v: %v", p, quality)
 		}
 	}
 }
@@ -80,30 +81,30 @@ func TestQualityOfAuto(t *testing.T) {
 // often its upper end is at most 1.5 times its lower end, and the largest exact κ. Of every seedsPerDraw seeds, the
 // first draws new features and the others change only the start vector of Lanczos.
 func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, seeds, seedsPerDraw int,
-	o QualityOptions) (covered, narrow int, largestKappa float64) {
+	baseOptions QualityOptions) (covered, narrow int, largestKappa float64) {
 	t.Helper()
-	o.NoSolve = true
-	drawn, exact := cfg.Precond, 0.0
+	baseOptions.NoSolve = true
+	drawnPrecond, exact := cfg.Precond, 0.0
 	for i := range seeds {
 		cfg.Seed = uint64(i)
-		options := o
+		options := baseOptions
 		if i%seedsPerDraw > 0 {
 			options.MaxExactN = -1
 		} else if seedsPerDraw > 1 {
-			cfg.Precond = drawn
-			l := newLab(t, train, cfg)
-			z := testkit.Must(l.Z(t.Context()))
-			cfg.Precond = Given{M: testkit.Must(precond.New(t.Context(), z, ridge(l),
+			cfg.Precond = drawnPrecond
+			lab := newLab(t, train, cfg)
+			z := testkit.Must(lab.Z(t.Context()))
+			cfg.Precond = Given{M: testkit.Must(precond.New(t.Context(), z, ridge(lab),
 				&precond.Options{Form: precond.FormLInv}))}
 		}
-		q := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), options))
-		if q.Exact != nil {
-			exact = q.Exact.Value
+		quality := testkit.Must(newLab(t, train, cfg).Quality(t.Context(), options))
+		if quality.Exact != nil {
+			exact = quality.Exact.Value
 		}
-		if q.Kappa.Contains(exact) {
+		if quality.Kappa.Contains(exact) {
 			covered++
 		}
-		if q.Kappa.Hi <= 1.5*q.Kappa.Lo {
+		if quality.Kappa.Hi <= 1.5*quality.Kappa.Lo {
 			narrow++
 		}
 		largestKappa = max(largestKappa, exact)
@@ -132,8 +133,8 @@ func TestQualityCoverage(t *testing.T) {
 			Precond: Features{S: 100, LambdaP: 0.1}}, 20, 2)
 		return
 	}
-	if lib, err := accel.OpenBLAS(); err == nil {
-		testkit.UseBLAS(t, lib)
+	if library, err := accel.OpenBLAS(); err == nil {
+		testkit.UseBLAS(t, library)
 	}
 	for name, cfg := range map[string]Config{
 		"mnist":  {Kernel: kernel.Gaussian{Sigma: 8.5}, Precond: Features{S: 1000, LambdaP: 0.1}},

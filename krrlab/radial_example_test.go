@@ -31,9 +31,9 @@ func (k InverseMultiquadric) Eval(x, z []float64) float64 {
 
 // Profile evaluates the kernel as a function g of squared distances. With it, tiles of K are formed by BLAS.
 func (k InverseMultiquadric) Profile(dst, sq []float64) {
-	c := 1 / (k.C * k.C)
-	for i, v := range sq {
-		dst[i] = 1 / math.Sqrt(1+c*v)
+	scale := 1 / (k.C * k.C)
+	for i, value := range sq {
+		dst[i] = 1 / math.Sqrt(1+scale*value)
 	}
 }
 
@@ -42,8 +42,8 @@ func (k InverseMultiquadric) Slope() float64 { return 1 / (2 * k.C * k.C) }
 
 // Spread draws the random number s for which the kernel is the mixture of Gaussians E exp(−s²r²/2), which random
 // features need. It follows from (1+t)^−½ = E e^−tw with 2w ∼ χ²(1).
-func (k InverseMultiquadric) Spread(g rng.Stream) float64 {
-	return math.Sqrt(g.ChiSquare(0, 1)) / k.C
+func (k InverseMultiquadric) Spread(random rng.Stream) float64 {
+	return math.Sqrt(random.ChiSquare(0, 1)) / k.C
 }
 
 // Validate checks the parameter of a kernel that was read from a file.
@@ -68,8 +68,8 @@ func Example_radialKernel() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	for _, m := range []krrlab.Preconditioner{krrlab.Features{S: 300}, krrlab.RPCholesky{S: 300}} {
-		lab, err := krrlab.New(train, krrlab.Config{Kernel: InverseMultiquadric{C: 2}, Lambda: 0.1, Precond: m})
+	for _, precond := range []krrlab.Preconditioner{krrlab.Features{S: 300}, krrlab.RPCholesky{S: 300}} {
+		lab, err := krrlab.New(train, krrlab.Config{Kernel: InverseMultiquadric{C: 2}, Lambda: 0.1, Precond: precond})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -37,16 +37,18 @@ func (k quadric) Eval(x, z []float64) float64 {
 }
 
 func (k quadric) Profile(dst, sq []float64) {
-	c := k.Slope()
-	for i, v := range sq {
-		dst[i] = 1 / (1 + c*v)
+	slope := k.Slope()
+	for i, value := range sq {
+		dst[i] = 1 / (1 + slope*value)
 	}
 }
 
 func (k quadric) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
 
 // Spread draws s with k = E exp(−s²r²/2). It follows from (1+t)^−1 = E e^−tw for w ∼ χ²(2)/2.
-func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2)/2) / k.Sigma }
+func (k quadric) Spread(random rng.Stream) float64 {
+	return math.Sqrt(random.ChiSquare(0, 2)/2) / k.Sigma
+}
 
 // Derivative returns dk/dr².
 func (k quadric) Derivative(_, value float64) float64 { return -k.Slope() * value * value }
@@ -71,22 +73,22 @@ func TestRegisteredKernelEverywhere(t *testing.T) {
 	lab := testkit.Must(New(datasets.SyntheticRegression(300, 3, 0.1, 1),
 		Config{Kernel: quadric{1}, Lambda: 0.1, Precond: RPCholesky{S: 40}}))
 	testkit.Must(lab.Plan(ctx, plan.Options{}))
-	c := testkit.Must(lab.Compare(ctx, compare.Options{With: stage.Entries{{Text: "none"},
+	comparison := testkit.Must(lab.Compare(ctx, compare.Options{With: stage.Entries{{Text: "none"},
 		{Text: "features features=60"}}}))
-	for _, row := range c.Rows {
+	for _, row := range comparison.Rows {
 		if row.Iterations == nil {
 			t.Errorf("%s did not run", row.Name)
 		}
 	}
-	r := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, Distance: "lengths",
+	tuned := testkit.Must(lab.Tune(ctx, tune.Options{Kernels: []string{"test.quadric", "gaussian"}, Distance: "lengths",
 		Points: 12}))
-	if len(r.Distances) != 1 || r.Distances[0].Kernel != r.Best.Kernel && r.Distances[0].Accepted {
-		t.Errorf("length scales: %+v", r.Distances)
+	if len(tuned.Distances) != 1 || tuned.Distances[0].Kernel != tuned.Best.Kernel && tuned.Distances[0].Accepted {
+		t.Errorf("length scales: %+v", tuned.Distances)
 	}
-	for _, p := range r.Points {
-		k := testkit.Must(kernel.FromSpec(p.Spec()))
-		if q, ok := k.(quadric); ok && p.Lengths == nil && q.Sigma != p.Sigma {
-			t.Errorf("%+v has the kernel %v", p, k)
+	for _, point := range tuned.Points {
+		pointKernel := testkit.Must(kernel.FromSpec(point.Spec()))
+		if tunedQuadric, ok := pointKernel.(quadric); ok && point.Lengths == nil && tunedQuadric.Sigma != point.Sigma {
+			t.Errorf("%+v has the kernel %v", point, pointKernel)
 		}
 	}
 	_, err := lab.Tune(ctx, tune.Options{Kernels: []string{"test.nameless"}})
@@ -104,7 +106,7 @@ func TestRadialAgainstDense(t *testing.T) {
 	defer simd.UsePath(simd.CurrentPath())
 	for _, path := range simd.Paths() {
 		simd.UsePath(path)
-		for kind, x := range pointsByFormat(n, d, 7) {
+		for format, x := range pointsByFormat(n, d, 7) {
 			train := regression(x)
 			for _, cfg := range []Config{
 				{}, {Solver: PCG}, {Solver: BlockPCG, Precond: Features{S: 60}},
@@ -119,13 +121,13 @@ func TestRadialAgainstDense(t *testing.T) {
 				cfg.Lambda, cfg.Tol = lambda, tol
 				sol := mustSolve(t, train, cfg)
 				ref := newReference(t, k, x, lambda, sol.System.Y)
-				if e := relativeDifference(sol.Model.C, &ref.c); !sol.Converged() || e > 1e-6 {
-					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, kind, cfg.Kernel,
-						sol.Solver, cfg.Precond, sol.Status, e)
+				if difference := relativeDifference(sol.Model.C, &ref.c); !sol.Converged() || difference > 1e-6 {
+					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, format, cfg.Kernel,
+						sol.Solver, cfg.Precond, sol.Status, difference)
 				}
-				f := testkit.Must(sol.Model.Decision(t.Context(), test, nil))
-				if e := relativeDifference(f, ref.predict(test)); e > 2e-5 {
-					t.Errorf("%v, %s points, %T: predictions off by %.3g", path, kind, cfg.Kernel, e)
+				predicted := testkit.Must(sol.Model.Decision(t.Context(), test, nil))
+				if difference := relativeDifference(predicted, ref.predict(test)); difference > 2e-5 {
+					t.Errorf("%v, %s points, %T: predictions off by %.3g", path, format, cfg.Kernel, difference)
 				}
 			}
 		}
@@ -138,29 +140,29 @@ func TestRadialAgainstDense(t *testing.T) {
 func TestRegisteredKernel(t *testing.T) {
 	train := regression(pointsByFormat(80, 4, 7)["float64"])
 	sol := mustSolve(t, train, Config{Kernel: quadric{2}, Lambda: 0.1, Tol: 1e-6})
-	name := filepath.Join(t.TempDir(), "m.krr")
-	testkit.OK(t, sol.Model.Save(name))
-	m, err := model.Load(name)
-	if err != nil || m.Kernel != kernel.Kernel(quadric{2}) {
-		t.Fatalf("read %+v, %v", m, err)
+	file := filepath.Join(t.TempDir(), "m.krr")
+	testkit.OK(t, sol.Model.Save(file))
+	loaded, err := model.Load(file)
+	if err != nil || loaded.Kernel != kernel.Kernel(quadric{2}) {
+		t.Fatalf("read %+v, %v", loaded, err)
 	}
 	want := testkit.Must(sol.Model.Decision(t.Context(), train.X, nil))
-	if got, err := m.Decision(t.Context(), train.X, nil); err != nil || !mat.Equal(got, want) {
+	if got, err := loaded.Decision(t.Context(), train.X, nil); err != nil || !mat.Equal(got, want) {
 		t.Errorf("the loaded model predicts differently: %v", err)
 	}
-	v, err := Verify(t.Context(), m, VerifyOptions{Train: train})
-	if err != nil || !(float64(v.Residual) <= 1e-6) || !strings.Contains(v.String(), ": proved\n") ||
-		!strings.Contains(v.String(), "not covered") {
-		t.Errorf("verified: %v, %v", v, err)
+	verified, err := Verify(t.Context(), loaded, VerifyOptions{Train: train})
+	if err != nil || !(float64(verified.Residual) <= 1e-6) || !strings.Contains(verified.String(), ": proved\n") ||
+		!strings.Contains(verified.String(), "not covered") {
+		t.Errorf("verified: %v, %v", verified, err)
 	}
-	other := mustSolve(t, train, Config{Kernel: unsloped{quadric{2}}, Lambda: 0.1})
-	testkit.Fails(t, other.Model.Save(name), "kernel.Register(name, krrlab.unsloped{…})")
-	owners := map[[32]byte]bool{}
+	unregistered := mustSolve(t, train, Config{Kernel: unsloped{quadric{2}}, Lambda: 0.1})
+	testkit.Fails(t, unregistered.Model.Save(file), "kernel.Register(name, krrlab.unsloped{…})")
+	fingerprints := map[[32]byte]bool{}
 	for _, k := range []kernel.Kernel{quadric{2}, quadric{math.Nextafter(2, 3)}, nameless{2}, nameless{3}} {
-		l := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
-		owners[testkit.Must(l.fingerprint())] = true
+		lab := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
+		fingerprints[testkit.Must(lab.fingerprint())] = true
 	}
-	testkit.Equal(t, len(owners), 4)
+	testkit.Equal(t, len(fingerprints), 4)
 }
 
 // nameless is a kernel whose String does not print its parameter.

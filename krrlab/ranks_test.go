@@ -23,12 +23,12 @@ func ranksProblem(n int) *datasets.Dataset {
 	return classification(pointsByFormat(n, 4, 8)["float64"], 3)
 }
 
-// onEachRank solves ranksProblem on p goroutine ranks and passes the solution of every rank to check.
-func onEachRank(t *testing.T, p, n int, cfg Config, check func(rank int, s *Solution)) {
+// onEachRank solves ranksProblem on rankCount goroutine ranks and passes the solution of every rank to check.
+func onEachRank(t *testing.T, rankCount, n int, cfg Config, check func(rank int, s *Solution)) {
 	t.Helper()
-	onRanks(p, func(c comm.Comm) {
-		if sol := solveOn(t, c, ranksProblem(n), cfg); sol != nil {
-			check(c.Rank(), sol)
+	onRanks(rankCount, func(ranks comm.Comm) {
+		if sol := solveOn(t, ranks, ranksProblem(n), cfg); sol != nil {
+			check(ranks.Rank(), sol)
 		}
 	})
 }
@@ -75,15 +75,16 @@ func TestRanks(t *testing.T) {
 		"cg recompute": {Solver: CG, Storage: gram.Recompute},
 	}}
 	storages := []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute}
-	for i, p := range []stage.LowRank{Features{S: 60}, Nystrom{S: 40}, RPCholesky{S: 20, Spectral: true}} {
-		for j, s := range []Solver{PCG, BlockPCG} {
-			for k, st := range storages {
-				if suite.Small() && k != (2*i+j)%4 { // each with one storage
+	for i, preconditioner := range []stage.LowRank{Features{S: 60}, Nystrom{S: 40}, RPCholesky{S: 20, Spectral: true}} {
+		for j, solver := range []Solver{PCG, BlockPCG} {
+			for k, storage := range storages {
+				if suite.Small() && k != (2*i+j)%4 { // the short suite runs each pair with one storage
 					continue
 				}
-				library := []string{"go", "openblas"}[(i+j+k)%2] // each library gets half of the cases
-				cases[library][fmt.Sprintf("%v %v %v", stage.NameOf(p), s, st)] = Config{Solver: s, Precond: p,
-					Storage: st, Tol: 1e-6}
+				libraryName := []string{"go", "openblas"}[(i+j+k)%2] // each library gets half of the cases
+				cases[libraryName][fmt.Sprintf("%v %v %v", stage.NameOf(preconditioner), solver,
+					storage)] = Config{Solver: solver,
+					Precond: preconditioner, Storage: storage, Tol: 1e-6}
 			}
 		}
 	}
@@ -92,23 +93,23 @@ func TestRanks(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, max(cfg.Lambda, 0.1), 5
 				accel.SetThreads(2)
-				lone := mustSolve(t, ranksProblem(n), cfg)
+				singleProcess := mustSolve(t, ranksProblem(n), cfg)
 				// The tolerance 1e-12 may be reached without being certified.
-				if !(float64(lone.TrueResidual) <= cfg.Tol || cfg.Tol == 0 && lone.Converged()) {
-					t.Errorf("%s, residual %.2g", lone.Status, lone.TrueResidual)
+				if !(float64(singleProcess.TrueResidual) <= cfg.Tol || cfg.Tol == 0 && singleProcess.Converged()) {
+					t.Errorf("%s, residual %.2g", singleProcess.Status, singleProcess.TrueResidual)
 				}
 				for _, threads := range []int{1, 8}[suite.Scale(1, 0, 0):] {
 					accel.SetThreads(threads)
-					testkit.Equal(t, sameAnswer(mustSolve(t, ranksProblem(n), cfg), lone), "", threads)
+					testkit.Equal(t, sameAnswer(mustSolve(t, ranksProblem(n), cfg), singleProcess), "", threads)
 				}
-				for i, p := range [][]int{{3}, {1, 2, 3, 5}}[suite.Scale(0, 1, 1)] {
+				for i, rankCount := range [][]int{{3}, {1, 2, 3, 5}}[suite.Scale(0, 1, 1)] {
 					accel.SetThreads(1 + i%3)
-					onEachRank(t, p, n, cfg, func(rank int, sol *Solution) {
-						testkit.Equal(t, sameAnswer(sol, lone), "", rank, p)
-						if r := sol.Ranks; r.Count != p || r.Bytes == 0 {
-							t.Errorf("rank %d of %d: %+v", rank, p, *r)
+					onEachRank(t, rankCount, n, cfg, func(rank int, sol *Solution) {
+						testkit.Equal(t, sameAnswer(sol, singleProcess), "", rank, rankCount)
+						if traffic := sol.Ranks; traffic.Count != rankCount || traffic.Bytes == 0 {
+							t.Errorf("rank %d of %d: %+v", rank, rankCount, *traffic)
 						}
-						testkit.Contains(t, sol.String(), fmt.Sprintf("ranks        %d; ", p))
+						testkit.Contains(t, sol.String(), fmt.Sprintf("ranks        %d; ", rankCount))
 					})
 				}
 			})
@@ -116,11 +117,11 @@ func TestRanks(t *testing.T) {
 	}
 	t.Run("go", func(t *testing.T) { run(t, cases["go"]) })
 	t.Run("openblas", func(t *testing.T) {
-		lib, err := accel.OpenBLAS()
+		library, err := accel.OpenBLAS()
 		if err != nil {
 			t.Skip(err)
 		}
-		testkit.UseBLAS(t, lib)
+		testkit.UseBLAS(t, library)
 		run(t, cases["openblas"])
 	})
 }
@@ -129,22 +130,22 @@ func TestRanks(t *testing.T) {
 func TestRanksPredict(t *testing.T) {
 	test := pointsByFormat(600, 4, 9)["float64"]
 	sol := mustSolve(t, ranksProblem(700), Config{Kernel: gauss, Lambda: 0.1})
-	o := sol.PredictOptions()
-	want := testkit.Must(sol.Model.Decision(t.Context(), test, o))
-	onRanks(3, func(c comm.Comm) {
-		o := *o
-		o.Comm = c
-		if f, err := sol.Model.Decision(t.Context(), test, &o); err != nil || !mat.Equal(f, want) {
-			t.Errorf("rank %d: %v, or other decisions", c.Rank(), err)
+	options := sol.PredictOptions()
+	want := testkit.Must(sol.Model.Decision(t.Context(), test, options))
+	onRanks(3, func(ranks comm.Comm) {
+		options := *options
+		options.Comm = ranks
+		if decision, err := sol.Model.Decision(t.Context(), test, &options); err != nil || !mat.Equal(decision, want) {
+			t.Errorf("rank %d: %v, or other decisions", ranks.Rank(), err)
 		}
 	})
 }
 
 // TestRanksMemory checks that all ranks report what does not fit if the memory limit of one rank is too small.
 func TestRanksMemory(t *testing.T) {
-	onRanks(3, func(c comm.Comm) {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 600}, Comm: c}
-		if c.Rank() == 1 { // the rank with the least memory decides
+	onRanks(3, func(ranks comm.Comm) {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 600}, Comm: ranks}
+		if ranks.Rank() == 1 { // the rank with the least memory decides
 			cfg.Memory = 4e6
 		}
 		err := testkit.ErrOf(newLab(t, ranksProblem(700), cfg).Solve(t.Context()))

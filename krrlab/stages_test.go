@@ -68,11 +68,11 @@ func TestStages(t *testing.T) {
 			if c.cfg.Solver == AutoSolver {
 				c.cfg.Solver = PCG
 			}
-			runStage := func(group comm.Comm, before bool) any {
+			runStage := func(ranks comm.Comm, afterAnotherStage bool) any {
 				cfg := c.cfg
-				cfg.Comm = group
+				cfg.Comm = ranks
 				lab, err := New(ranksProblem(n), cfg)
-				if before && err == nil {
+				if afterAnotherStage && err == nil {
 					_, err = lab.StatDim(t.Context(), StatDimOptions{Method: SLQ, MaxProbes: 16})
 				}
 				var s Stage
@@ -83,7 +83,7 @@ func TestStages(t *testing.T) {
 					t.Error(err)
 					return nil
 				}
-				if group == nil {
+				if ranks == nil {
 					checkStage(t, s)
 				}
 				return testkit.JSONWithoutTimes(s, func(key string, object map[string]any) bool {
@@ -91,20 +91,20 @@ func TestStages(t *testing.T) {
 					return strings.HasSuffix(key, "bytes") || key == "s" && object["status"] == string(sketchsize.None)
 				})
 			}
-			lone := runStage(nil, false)
+			singleProcess := runStage(nil, false)
 			accel.SetThreads(2)
-			if s := runStage(nil, true); !reflect.DeepEqual(s, lone) {
-				t.Errorf("two threads, after another stage:\n%v\none thread:\n%v", s, lone)
+			if s := runStage(nil, true); !reflect.DeepEqual(s, singleProcess) {
+				t.Errorf("two threads, after another stage:\n%v\none thread:\n%v", s, singleProcess)
 			}
-			for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
-				all := make([]any, p)
-				onRanks(p, func(c comm.Comm) { all[c.Rank()] = runStage(c, false) })
+			for _, rankCount := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
+				rankResults := make([]any, rankCount)
+				onRanks(rankCount, func(c comm.Comm) { rankResults[c.Rank()] = runStage(c, false) })
 				if t.Failed() {
 					return
 				}
-				for r, s := range all {
-					if !reflect.DeepEqual(s, lone) {
-						t.Errorf("rank %d of %d:\n%v\none process:\n%v", r, p, s, lone)
+				for rank, s := range rankResults {
+					if !reflect.DeepEqual(s, singleProcess) {
+						t.Errorf("rank %d of %d:\n%v\none process:\n%v", rank, rankCount, s, singleProcess)
 					}
 				}
 			}
@@ -115,32 +115,32 @@ func TestStages(t *testing.T) {
 
 // checkStage checks the promises of every stage: JSON that can be read back, lines of text, a table, a picture and a
 // page.
-func checkStage(t *testing.T, s Stage) {
+func checkStage(t *testing.T, result Stage) {
 	t.Helper()
-	back := reflect.New(reflect.TypeOf(s).Elem())
-	b, err := json.Marshal(s)
+	decoded := reflect.New(reflect.TypeOf(result).Elem())
+	encoded, err := json.Marshal(result)
 	if err == nil {
-		err = json.Unmarshal(b, back.Interface())
+		err = json.Unmarshal(encoded, decoded.Interface())
 	}
-	again, _ := json.Marshal(back.Interface())
-	switch s.(type) {
+	reencoded, _ := json.Marshal(decoded.Interface())
+	switch result.(type) {
 	case *StatDim, *SketchSize, *MultiLevel, *LambdaP, *Quality: // all fields of these types are in the JSON
-		if !reflect.DeepEqual(back.Interface(), s) {
-			again = nil
+		if !reflect.DeepEqual(decoded.Interface(), result) {
+			reencoded = nil
 		}
 	}
-	if err != nil || string(again) != string(b) {
-		t.Errorf("a %T changes when it is written as JSON and read back (%v):\n%s\n%s", s, err, b, again)
+	if err != nil || string(reencoded) != string(encoded) {
+		t.Errorf("a %T changes when it is written as JSON and read back (%v):\n%s\n%s", result, err, encoded, reencoded)
 	}
-	if err := s.Plot().Validate(); err != nil {
+	if err := result.Plot().Validate(); err != nil {
 		t.Error(err)
 	}
-	if page := s.HTML(); len(s.Table().Rows) == 0 || !strings.Contains(page, "<svg") ||
+	if page := result.HTML(); len(result.Table().Rows) == 0 || !strings.Contains(page, "<svg") ||
 		!strings.Contains(page, "<table") {
-		t.Errorf("%T: no rows, or a page without a picture or a table:\n%s", s, page)
+		t.Errorf("%T: no rows, or a page without a picture or a table:\n%s", result, page)
 	}
-	if lines := s.String(); lines == "" || strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") {
-		t.Errorf("%T: want text without NaN and Inf, got %q", s, lines)
+	if lines := result.String(); lines == "" || strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") {
+		t.Errorf("%T: want text without NaN and Inf, got %q", result, lines)
 	}
 }
 
@@ -176,28 +176,28 @@ func TestStageArguments(t *testing.T) {
 			`{"Rank": 51}`: "s = 51", `{"Precond": "features"}`: "want one of landmarks",
 		},
 	} {
-		for o, want := range cases {
-			l := newLab(t, regression(pointsByFormat(50, 3, 1)["float64"]),
+		for options, want := range cases {
+			lab := newLab(t, regression(pointsByFormat(50, 3, 1)["float64"]),
 				Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 3}})
-			if s, err := l.RunNamed(t.Context(), name, []byte(o)); s != nil || err == nil ||
+			if result, err := lab.RunNamed(t.Context(), name, []byte(options)); result != nil || err == nil ||
 				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s, %s: %v, want %q", name, o, err, want)
+				t.Errorf("%s, %s: %v, want %q", name, options, err, want)
 			}
-			if name == "sketch-size" && l.k.value != nil {
-				t.Errorf("%s, %s: K was formed", name, o)
+			if name == "sketch-size" && lab.k.value != nil {
+				t.Errorf("%s, %s: K was formed", name, options)
 			}
 		}
 	}
 	plain := newLab(t, regression(pointsByFormat(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: CG})
-	for name, o := range map[stage.Name]string{"lambda-p": `{}`, "statdim": `{"Method": "free"}`} {
-		testkit.Fails(t, testkit.ErrOf(plain.RunNamed(t.Context(), name, []byte(o))), "preconditioner")
+	for name, options := range map[stage.Name]string{"lambda-p": `{}`, "statdim": `{"Method": "free"}`} {
+		testkit.Fails(t, testkit.ErrOf(plain.RunNamed(t.Context(), name, []byte(options))), "preconditioner")
 	}
 }
 
 // TestStagesInterrupted checks that a stage whose context ends returns its partial result together with the error,
 // and that the partial result can be printed and plotted.
 func TestStagesInterrupted(t *testing.T) {
-	seen := 0
+	thirdSteps := 0
 	for _, c := range []struct {
 		stage   stage.Name
 		options string
@@ -205,32 +205,32 @@ func TestStagesInterrupted(t *testing.T) {
 		check   func(Stage) bool
 	}{
 		{"quality", `{}`, func(e Event) bool { return e.Stage == stage.Lanczos && e.Done == 5 }, func(s Stage) bool {
-			q := s.(*Quality)
-			return q.Steps == 5 && q.Iterations == nil && q.Kappa.Lo > 1
+			quality := s.(*Quality)
+			return quality.Steps == 5 && quality.Iterations == nil && quality.Kappa.Lo > 1
 		}},
 		{"lambda-p", `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // ends in the second row of the map
 			if e.Stage == stage.Lanczos && e.Done == 3 {
-				seen++
+				thirdSteps++
 			}
-			return seen == 2
+			return thirdSteps == 2
 		}, func(s Stage) bool {
-			p := s.(*LambdaP)
-			return len(p.Sweeps) == 2 && p.Sweeps[1].Points[0].Steps == 3 && p.BestS != 0
+			sweeps := s.(*LambdaP)
+			return len(sweeps.Sweeps) == 2 && sweeps.Sweeps[1].Points[0].Steps == 3 && sweeps.BestS != 0
 		}},
 		{"sketch-size", `{"First": 16, "Target": 1.01}`,
 			func(e Event) bool { return e.Stage == "sketch-size" && e.Done == 1 }, func(s Stage) bool {
-				z := s.(*SketchSize)
-				return len(z.Rungs) == 1 && z.Status == sketchsize.Interrupted && z.S == 16
+				sketch := s.(*SketchSize)
+				return len(sketch.Rungs) == 1 && sketch.Status == sketchsize.Interrupted && sketch.S == 16
 			}},
 		{"multilevel",
 			`{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
 			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {
-				m := s.(*MultiLevel)
-				return len(m.Chain) == 2 && len(m.FeaturesAlone) == 2 && m.Chain[0].Index == 2 &&
-					strings.Contains(m.String(), "level 3")
+				chain := s.(*MultiLevel)
+				return len(chain.Chain) == 2 && len(chain.FeaturesAlone) == 2 && chain.Chain[0].Index == 2 &&
+					strings.Contains(chain.String(), "level 3")
 			}},
-		{"statdim", `{"Method": "hutchinson", "Width": 1e-4}`, secondBatch, sixteenProbes},
-		{"statdim", `{"Method": "slq", "Width": 1e-4}`, secondBatch, sixteenProbes},
+		{"statdim", `{"Method": "hutchinson", "Width": 1e-4}`, isSecondBatch, hasSixteenProbes},
+		{"statdim", `{"Method": "slq", "Width": 1e-4}`, isSecondBatch, hasSixteenProbes},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := Config{Kernel: gauss, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}, Monitor: func(e Event) error {
@@ -242,45 +242,46 @@ func TestStagesInterrupted(t *testing.T) {
 		if c.stage == "statdim" {
 			cfg.Lambda, cfg.Precond = 20, Features{S: 2}
 		}
-		l := newLab(t, regression(pointsByFormat(250, 4, 3)["float64"]), cfg)
-		s, err := l.RunNamed(ctx, c.stage, []byte(c.options))
+		lab := newLab(t, regression(pointsByFormat(250, 4, 3)["float64"]), cfg)
+		s, err := lab.RunNamed(ctx, c.stage, []byte(c.options))
 		if !errors.Is(err, context.Canceled) || s == nil || !c.check(s) || s.Plot().Validate() != nil {
 			t.Errorf("%s, %s: %v, %v", c.stage, c.options, s, err)
 		}
 		cancel()
-		if s, err := l.RunNamed(ctx, c.stage, []byte(`{}`)); s != nil || !errors.Is(err, context.Canceled) {
+		if s, err := lab.RunNamed(ctx, c.stage, []byte(`{}`)); s != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, %v from a context that has ended", c.stage, s, err)
 		}
 	}
 }
 
-// secondBatch reports whether the event is the first one of the second batch of probes.
-func secondBatch(e Event) bool { return e.Stage == stage.Probes && e.Detail != "" }
+// isSecondBatch reports whether the event is the first one of the second batch of probes.
+func isSecondBatch(e Event) bool { return e.Stage == stage.Probes && e.Detail != "" }
 
-// sixteenProbes reports whether the result has the interval of one batch of 16 probes and has not reached the width.
-func sixteenProbes(s Stage) bool {
-	d := s.(*StatDim)
-	return d.Probes == 16 && !d.WidthReached && d.Estimate.Lo < d.Estimate.Hi
+// hasSixteenProbes reports whether the result has the interval of one batch of 16 probes and has not reached the width.
+func hasSixteenProbes(s Stage) bool {
+	statDim := s.(*StatDim)
+	return statDim.Probes == 16 && !statDim.WidthReached && statDim.Estimate.Lo < statDim.Estimate.Hi
 }
 
 // TestMultiLevelMemory checks that all ranks skip a preconditioner if one rank has no memory for it.
 func TestMultiLevelMemory(t *testing.T) {
 	setThreads(t, 2)
 	skipped := make([]string, 2)
-	onRanks(2, func(c comm.Comm) {
-		cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5, Comm: c}
-		if c.Rank() == 1 {
+	onRanks(2, func(ranks comm.Comm) {
+		cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5,
+			Comm: ranks}
+		if ranks.Rank() == 1 {
 			cfg.Memory = 790_000
 		}
-		m, err := newLab(t, ranksProblem(700), cfg).MultiLevel(t.Context(),
+		result, err := newLab(t, ranksProblem(700), cfg).MultiLevel(t.Context(),
 			&MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256},
 				{Sketch: "gaussian", Width: 40}}})
 		if err != nil {
-			t.Errorf("rank %d: %v", c.Rank(), err)
+			t.Errorf("rank %d: %v", ranks.Rank(), err)
 			return
 		}
-		for _, l := range m.Chain {
-			skipped[c.Rank()] += fmt.Sprintf("%d: %s; ", l.Width, l.SkipReason)
+		for _, level := range result.Chain {
+			skipped[ranks.Rank()] += fmt.Sprintf("%d: %s; ", level.Width, level.SkipReason)
 		}
 	})
 	if skipped[0] != skipped[1] || !strings.Contains(skipped[0], "GB") {
@@ -290,7 +291,7 @@ func TestMultiLevelMemory(t *testing.T) {
 
 // TestStagesOnRanksMemory checks that a stage that does not fit into the memory of one rank is an error on all ranks.
 func TestStagesOnRanksMemory(t *testing.T) {
-	for name, run := range map[string]func(l *Lab) error{
+	for want, run := range map[string]func(l *Lab) error{
 		"K of 300 points as recompute would take": func(l *Lab) error {
 			k, err := l.K(t.Context())
 			if err != nil {
@@ -310,9 +311,9 @@ func TestStagesOnRanksMemory(t *testing.T) {
 			return err
 		},
 	} {
-		onRanks(2, func(c comm.Comm) {
+		onRanks(2, func(ranks comm.Comm) {
 			testkit.Fails(t, run(newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3,
-				Precond: Features{S: 40}, Storage: gram.Recompute, Comm: c})), name)
+				Precond: Features{S: 40}, Storage: gram.Recompute, Comm: ranks})), want)
 		})
 	}
 }
@@ -324,23 +325,24 @@ func TestDecisionValues(t *testing.T) {
 	for name, cfg := range map[string]Config{"fixed": {Storage: gram.Float32}, "named": {Precond: Nystrom{}}} {
 		cfg.Kernel, cfg.Lambda, cfg.Tol = gauss, 0.1, 1e-6
 		first := train.Head(300)
-		f := testkit.Must((&bench{Lab: newLab(t, train, cfg)}).DecisionValues(t.Context(), first, gauss, 0.2, train))
+		decision := testkit.Must((&bench{Lab: newLab(t, train, cfg)}).DecisionValues(t.Context(), first, gauss, 0.2,
+			train))
 		want := newReference(t, gauss, first.X, 0.2, mat.NewDense(300, 1, first.Target)).predict(train.X)
-		if e := relativeDifference(f, want); !(e <= 1e-3) {
-			t.Errorf("%s: decision values are off by %.3g", name, e)
+		if difference := relativeDifference(decision, want); !(difference <= 1e-3) {
+			t.Errorf("%s: decision values are off by %.3g", name, difference)
 		}
 	}
 }
 
-// TestTol checks that the default tolerance is the paper's for the task, 1e-5 for regression and 1e-3 for classes,
-// also in a lab derived by With.
-func TestTol(t *testing.T) {
+// TestDefaultTolerance checks that the default tolerance is the paper's for the task, 1e-5 for regression and 1e-3 for
+// classes, also in a lab derived by With.
+func TestDefaultTolerance(t *testing.T) {
 	x := datasets.SyntheticRegression(20, 2, 0.1, 5).X
 	for tol, train := range map[float64]*datasets.Dataset{1e-5: regression(x), 1e-3: classification(x, 2)} {
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1})
-		again := testkit.Must(l.With(func(c *Config) { c.Tol, c.Solver = 0, CG }))
-		if l.Config().Tol != tol || again.Config().Tol != tol {
-			t.Errorf("want τ = %g: %g, again %g", tol, l.Config().Tol, again.Config().Tol)
+		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1})
+		derived := testkit.Must(lab.With(func(c *Config) { c.Tol, c.Solver = 0, CG }))
+		if lab.Config().Tol != tol || derived.Config().Tol != tol {
+			t.Errorf("want τ = %g: %g, again %g", tol, lab.Config().Tol, derived.Config().Tol)
 		}
 	}
 }

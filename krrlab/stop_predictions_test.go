@@ -21,50 +21,50 @@ import (
 	"github.com/krrlab/lab/krrlab/krylov/pcg"
 )
 
-// noisyProblem returns random problem number i. It is a regression with one to three targets and noise of size 0 to 1,
-// with or without weights, or has two to four classes. Problems with i%7 = 3 have a constant target.
+// noisyProblem returns problem number i, drawn at random. It is a regression with one to three targets and noise of
+// size 0 to 1, with or without weights, or has two to four classes. Problems with i%7 = 3 have a constant target.
 func noisyProblem(i int) (*datasets.Dataset, Config) {
-	g := rng.New(91).Sub("problem", uint64(i))
-	n := 60 + g.Sub("n").IntN(0, 100)
+	random := rng.New(91).Sub("problem", uint64(i))
+	n := 60 + random.Sub("n").IntN(0, 100)
 	x := points.NewDense(n, 2+i%3, nil)
-	g.Sub("x").Normals(x.Data, 0)
+	random.Sub("x").Normals(x.Data, 0)
 	noise := make([]float64, 3*n)
-	g.Sub("noise").Normals(noise, 0)
-	d := regression(x)
-	size := []float64{0, 1e-7, 1e-3, 0.1, 1}[i%5]
-	for r := range n {
-		d.Target[r] = d.Target[r] + size*noise[r]
+	random.Sub("noise").Normals(noise, 0)
+	data := regression(x)
+	noiseSize := []float64{0, 1e-7, 1e-3, 0.1, 1}[i%5]
+	for row := range n {
+		data.Target[row] = data.Target[row] + noiseSize*noise[row]
 		if i%7 == 3 {
-			d.Target[r] = 2.5
+			data.Target[row] = 2.5
 		}
 	}
 	switch {
 	case i%4 == 1:
-		d = classification(x, 2+i%3)
-		for r := range n {
-			if noise[r] < 0.5 {
-				d.Class[r] = min(len(d.Labels)-1, int(math.Abs(x.Row(r)[0])))
+		data = classification(x, 2+i%3)
+		for row := range n {
+			if noise[row] < 0.5 {
+				data.Class[row] = min(len(data.Labels)-1, int(math.Abs(x.Row(row)[0])))
 			}
 		}
 	case i%4 == 2: // a second and a third target: one without noise, one of noise alone
 		smooth := make([]float64, n)
-		for r := range n {
-			smooth[r] = 100 * math.Cos(x.Row(r)[1])
+		for row := range n {
+			smooth[row] = 100 * math.Cos(x.Row(row)[1])
 		}
-		d.TargetNames, d.MoreTargets = []string{"a", "b", "c"}, [][]float64{smooth, noise[2*n:]}
+		data.TargetNames, data.MoreTargets = []string{"a", "b", "c"}, [][]float64{smooth, noise[2*n:]}
 	case i%4 == 3:
-		d.Weights = make([]float64, n)
-		for r := range n {
-			d.Weights[r] = math.Exp(noise[n+r])
+		data.Weights = make([]float64, n)
+		for row := range n {
+			data.Weights[row] = math.Exp(noise[n+row])
 		}
 	}
 	if i%2 == 0 {
-		d = d.Center()
+		data = data.Center()
 	}
 	cfg := Config{
-		Kernel: []kernel.Kernel{kernel.Gaussian{Sigma: math.Pow(10, 1.2*g.Sub("sigma").Float64(0)-0.6)},
+		Kernel: []kernel.Kernel{kernel.Gaussian{Sigma: math.Pow(10, 1.2*random.Sub("sigma").Float64(0)-0.6)},
 			kernel.Laplacian{Sigma: 2}}[i/3%2],
-		Lambda:  math.Pow(10, -4*g.Sub("lambda").Float64(0)),
+		Lambda:  math.Pow(10, -4*random.Sub("lambda").Float64(0)),
 		Precond: []Preconditioner{None{}, Nystrom{S: 20}, RPCholesky{S: 20}, Vecchia{S: 10}}[i/2%4],
 		Solver:  []Solver{PCG, BlockPCG}[i/5%2],
 		Storage: []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16}[i/7%3],
@@ -73,7 +73,7 @@ func noisyProblem(i int) (*datasets.Dataset, Config) {
 	if cfg.Storage == gram.Fixed16 { // its error must be below λ/2
 		cfg.Lambda = max(cfg.Lambda, 0.02)
 	}
-	return d, cfg
+	return data, cfg
 }
 
 // TestStopPredictions compares answers of the default stopping rule with dense float64 solutions. The error of the
@@ -85,8 +85,8 @@ func TestStopPredictions(t *testing.T) {
 	var smallest, largest float64 = math.Inf(1), 0 // measured trace over the true one
 	for i := range suite.Scale(24, 60, 500) {
 		data, cfg := noisyProblem(i)
-		l := newLab(t, data, cfg)
-		sol := solveLab(t, l)
+		lab := newLab(t, data, cfg)
+		sol := solveLab(t, lab)
 		cfg.Stop = bound.Stop{Rule: bound.ByResidual}
 		full := mustSolve(t, data, cfg)
 		checkDeciding(t, i, data.Task, sol)
@@ -97,26 +97,26 @@ func TestStopPredictions(t *testing.T) {
 			continue
 		}
 		criteria[sol.Criterion]++
-		a := denseSystem(l)
-		n := l.train.Len()
+		a := denseSystem(lab)
+		n := lab.train.Len()
 		var chol mat.Cholesky
-		var c, e, f, inverse mat.Dense
+		var exact, difference, fittedDifference, inverse mat.Dense
 		if !chol.Factorize(a) {
 			t.Fatalf("problem %d: K+λI of the reference is not positive definite", i)
 		}
-		testkit.OK(t, chol.SolveTo(&c, l.y))
-		solved := mat.DenseCopyOf(sol.Model.C)
-		if l.weighted() { // back to the unknowns of the weighted problem
-			_, roots := points.SplitFactors(l.train.X)
-			for r, root := range roots {
-				floats.Scale(1/root, solved.RawRowView(r))
+		testkit.OK(t, chol.SolveTo(&exact, lab.y))
+		unscaled := mat.DenseCopyOf(sol.Model.C)
+		if lab.weighted() { // back to the unknowns of the weighted problem
+			_, roots := points.SplitFactors(lab.train.X)
+			for row, root := range roots {
+				floats.Scale(1/root, unscaled.RawRowView(row))
 			}
 		}
-		e.Sub(&c, solved)
-		f.Mul(a, &e)
-		for r := range n {
-			for j, v := range e.RawRowView(r) {
-				f.Set(r, j, f.At(r, j)-cfg.Lambda*v) // K(c*−c)
+		difference.Sub(&exact, unscaled)
+		fittedDifference.Mul(a, &difference)
+		for row := range n {
+			for j, value := range difference.RawRowView(row) {
+				fittedDifference.Set(row, j, fittedDifference.At(row, j)-cfg.Lambda*value) // K(c*−c)
 			}
 		}
 		trace := 0.
@@ -126,23 +126,23 @@ func TestStopPredictions(t *testing.T) {
 			trace = cfg.Lambda * mat.Trace(&inverse) / float64(n)
 			smallest, largest = min(smallest, sol.Noise.Trace/trace), max(largest, sol.Noise.Trace/trace)
 		}
-		for j := range l.columns() {
-			y := mat.Norm(l.y.ColView(j), 2)
-			fittedError, slack := mat.Norm(f.ColView(j), 2), 1e-9*y
-			certain := (sol.ColumnTrueResiduals[j] + sol.ColumnRoundings[j]) * y
+		for j := range lab.columns() {
+			norm := mat.Norm(lab.y.ColView(j), 2)
+			fittedError, slack := mat.Norm(fittedDifference.ColView(j), 2), 1e-9*norm
+			certain := (sol.ColumnTrueResiduals[j] + sol.ColumnRoundings[j]) * norm
 			if fittedError > certain+slack {
 				t.Errorf("problem %d, column %d: fitted values differ by %.3g, certain %.3g", i, j, fittedError,
 					certain)
 			}
-			if certain > float64(sol.Tol)*y*(1+1e-9) {
-				t.Errorf("problem %d, column %d: residual %.3g, τ %.3g", i, j, certain/y, sol.Tol)
+			if certain > float64(sol.Tol)*norm*(1+1e-9) {
+				t.Errorf("problem %d, column %d: residual %.3g, τ %.3g", i, j, certain/norm, sol.Tol)
 			}
-			noise := cfg.Lambda * mat.Norm(c.ColView(j), 2) / y
-			if s := sol.Noise; s != nil && data.Task == datasets.Regression && sol.ColumnTrueResiduals[j] > 1e-5 &&
-				sol.ColumnTrueResiduals[j] > 0.03*noise/s.Trace*1.001 {
+			noise := cfg.Lambda * mat.Norm(exact.ColView(j), 2) / norm
+			if estimate := sol.Noise; estimate != nil && data.Task == datasets.Regression &&
+				sol.ColumnTrueResiduals[j] > 1e-5 && sol.ColumnTrueResiduals[j] > 0.03*noise/estimate.Trace*1.001 {
 				t.Errorf("problem %d, column %d: residual %.3g, noise %.3g, trace %.3g", i, j,
 					sol.ColumnTrueResiduals[j],
-					noise, s.Trace)
+					noise, estimate.Trace)
 			}
 		}
 	}
@@ -170,42 +170,42 @@ func denseSystem(l *Lab) *mat.SymDense {
 // rule is configured, also after With. The answer of the rule, with a measured trace, must have the same bits for any
 // number of threads.
 func TestStopDefault(t *testing.T) {
-	d, k := datasets.SyntheticClasses(700, 4, 3, 0.05, 5), kernel.Gaussian{Sigma: 0.3}
-	cfg := Config{Kernel: k, Lambda: 1e-3, Precond: Nystrom{S: 20}, Seed: 3}
-	rule := func(cfg Config) bound.Rule { return newLab(t, d, cfg).Config().Stop.Rule }
-	l := newLab(t, d, cfg)
-	testkit.Equal(t, l.Config().Stop.Rule, bound.ByPredictions)
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Tol: 1e-3, Precond: Nystrom{}}), bound.ByResidual)
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1}), bound.ByResidual) // solved directly
-	testkit.Equal(t, rule(Config{Kernel: k, Lambda: 1, Stop: bound.Stop{Rule: bound.ByPredictions}}),
+	data, gaussian := datasets.SyntheticClasses(700, 4, 3, 0.05, 5), kernel.Gaussian{Sigma: 0.3}
+	cfg := Config{Kernel: gaussian, Lambda: 1e-3, Precond: Nystrom{S: 20}, Seed: 3}
+	rule := func(cfg Config) bound.Rule { return newLab(t, data, cfg).Config().Stop.Rule }
+	lab := newLab(t, data, cfg)
+	testkit.Equal(t, lab.Config().Stop.Rule, bound.ByPredictions)
+	testkit.Equal(t, rule(Config{Kernel: gaussian, Lambda: 1, Tol: 1e-3, Precond: Nystrom{}}), bound.ByResidual)
+	testkit.Equal(t, rule(Config{Kernel: gaussian, Lambda: 1}), bound.ByResidual) // solved directly
+	testkit.Equal(t, rule(Config{Kernel: gaussian, Lambda: 1, Stop: bound.Stop{Rule: bound.ByPredictions}}),
 		bound.ByPredictions)
 	for want, change := range map[bound.Rule]func(*Config){
 		bound.ByPredictions: func(c *Config) { c.Precond = RPCholesky{S: 30} },
 		bound.ByResidual:    func(c *Config) { c.Tol = 1e-8 },
 		bound.ByANorm:       func(c *Config) { c.Stop = bound.Stop{Rule: bound.ByANorm} },
 	} {
-		testkit.Equal(t, testkit.Must(l.With(change)).Config().Stop.Rule, want)
+		testkit.Equal(t, testkit.Must(lab.With(change)).Config().Stop.Rule, want)
 	}
-	l = newLab(t, d, Config{Kernel: k, Lambda: 1, Solver: CG})
-	testkit.Equal(t, l.Config().Stop.Rule, bound.ByPredictions)
-	testkit.Equal(t, testkit.Must(l.With(func(c *Config) { c.Solver = Direct })).Config().Stop.Rule, bound.ByResidual)
+	lab = newLab(t, data, Config{Kernel: gaussian, Lambda: 1, Solver: CG})
+	testkit.Equal(t, lab.Config().Stop.Rule, bound.ByPredictions)
+	testkit.Equal(t, testkit.Must(lab.With(func(c *Config) { c.Solver = Direct })).Config().Stop.Rule, bound.ByResidual)
 	defer accel.SetThreads(accel.Threads())
-	var first *Solution
+	var oneThread *Solution
 	for _, threads := range []int{1, 3} {
 		accel.SetThreads(threads)
-		sol := mustSolve(t, d, cfg)
+		sol := mustSolve(t, data, cfg)
 		if sol.Noise == nil || sol.Noise.Products == 0 || !(sol.Noise.Trace < 0.9) ||
 			!strings.Contains(sol.String(), "certain") {
 			t.Fatalf("%+v: %v", sol.Noise, sol)
 		}
 		testkit.Equal(t, sol.Model.Origin.Tol, float64(sol.Tol))
-		if first == nil {
-			first = sol
+		if oneThread == nil {
+			oneThread = sol
 		}
-		testkit.Equal(t, sameAnswer(sol, first), "", threads)
+		testkit.Equal(t, sameAnswer(sol, oneThread), "", threads)
 	}
-	if first.Status != pcg.Converged || first.Criterion != "predictions" || !(first.Tol > 1e-3) {
-		t.Errorf("%v", first)
+	if oneThread.Status != pcg.Converged || oneThread.Criterion != "predictions" || !(oneThread.Tol > 1e-3) {
+		t.Errorf("%v", oneThread)
 	}
 }
 
@@ -218,9 +218,9 @@ func checkDeciding(t *testing.T, problem int, task datasets.Task, sol *Solution)
 	}
 	deciding, relative := sol.Noise.Deciding, sol.Noise.Relative
 	squares, columns := 0.0, 0.0
-	for _, v := range relative {
-		if v > 0 {
-			squares, columns = squares+v*v, columns+1
+	for _, noise := range relative {
+		if noise > 0 {
+			squares, columns = squares+noise*noise, columns+1
 		}
 	}
 	switch task {

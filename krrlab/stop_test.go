@@ -23,12 +23,12 @@ import (
 	"github.com/krrlab/lab/krrlab/stage/tune"
 )
 
-// endAt returns a Monitor that calls end in iteration number k, counted over all runs.
-func endAt(k int, end func() error) func(Event) error {
-	seen := 0
+// endAt returns a Monitor that calls end in the given iteration, counted over all runs.
+func endAt(iteration int, end func() error) func(Event) error {
+	iterationsSeen := 0
 	return func(e Event) error {
 		if e.Iteration > 0 {
-			if seen++; seen == k {
+			if iterationsSeen++; iterationsSeen == iteration {
 				return end()
 			}
 		}
@@ -55,16 +55,17 @@ func TestStopStages(t *testing.T) {
 	for _, monitorErr := range []error{pcg.ErrStop, failure} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20},
 			Monitor: failIn(monitorErr, stage.Lanczos, 5)}
-		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, MaxExactN: -1})
-		if q == nil || q.Steps != 5 || monitorErr == failure && err != failure || monitorErr == pcg.ErrStop &&
-			err != nil {
-			t.Errorf("%v: %v, %v", monitorErr, q, err)
+		quality, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(),
+			QualityOptions{Width: 1e-6, MaxExactN: -1})
+		if quality == nil || quality.Steps != 5 || monitorErr == failure && err != failure ||
+			monitorErr == pcg.ErrStop && err != nil {
+			t.Errorf("%v: %v, %v", monitorErr, quality, err)
 		}
 		cfg.Monitor = failIn(monitorErr, stage.Kernel, 0)
-		l := newLab(t, ranksProblem(300), cfg)
+		lab := newLab(t, ranksProblem(300), cfg)
 		names := []stage.Name{stage.Solve}
-		for _, d := range stages {
-			names = append(names, d.Name)
+		for _, definition := range stages {
+			names = append(names, definition.Name)
 		}
 		for _, name := range names {
 			if name == stage.Plan || name == stage.Tune { // they form no K of the lab
@@ -74,24 +75,24 @@ func TestStopStages(t *testing.T) {
 			if name == "statdim" {
 				options = `{"Method": "hutchinson"}`
 			}
-			if v, err := l.RunNamed(t.Context(), name, []byte(options)); v != nil || err != monitorErr {
-				t.Errorf("%v in K of %s: %v, %v", monitorErr, name, v, err)
+			if result, err := lab.RunNamed(t.Context(), name, []byte(options)); result != nil || err != monitorErr {
+				t.Errorf("%v in K of %s: %v, %v", monitorErr, name, result, err)
 			}
 		}
-		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil ||
+		if result, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); result != nil ||
 			err != monitorErr {
-			t.Errorf("%v in Verify: %v, %v", monitorErr, v, err)
+			t.Errorf("%v in Verify: %v, %v", monitorErr, result, err)
 		}
 		cfg.Monitor = failIn(monitorErr, stage.Plan, 0)
-		if v, err := newLab(t, ranksProblem(300), cfg).RunNamed(t.Context(), stage.Plan, []byte("{}")); v != nil ||
-			err != monitorErr {
-			t.Errorf("%v in a plan: %v, %v", monitorErr, v, err)
+		if result, err := newLab(t, ranksProblem(300), cfg).RunNamed(t.Context(), stage.Plan,
+			[]byte("{}")); result != nil || err != monitorErr {
+			t.Errorf("%v in a plan: %v, %v", monitorErr, result, err)
 		}
 		cfg.Monitor = failIn(monitorErr, stage.Tune, 0)
-		r, err := newLab(t, ranksProblem(300), cfg).Tune(t.Context(), tune.Options{})
-		if r == nil || len(r.Points) != 1 || monitorErr == failure && err != failure || monitorErr == pcg.ErrStop &&
-			err != nil {
-			t.Errorf("%v in a search: %v, %v", monitorErr, r, err)
+		search, err := newLab(t, ranksProblem(300), cfg).Tune(t.Context(), tune.Options{})
+		if search == nil || len(search.Points) != 1 || monitorErr == failure && err != failure ||
+			monitorErr == pcg.ErrStop && err != nil {
+			t.Errorf("%v in a search: %v, %v", monitorErr, search, err)
 		}
 	}
 }
@@ -101,24 +102,24 @@ func TestStopStages(t *testing.T) {
 func TestStopRanks(t *testing.T) {
 	failure := errors.New("failure")
 	for _, monitorErr := range []error{pcg.ErrStop, failure} {
-		const p, stopRank = 3, 1
-		sols, errs := make([]*Solution, p), make([]error, p)
-		onRanks(p, func(c comm.Comm) {
-			cfg, r := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60},
-				Comm: c}, c.Rank()
-			if r == stopRank {
+		const rankCount, stopRank = 3, 1
+		solutions, errs := make([]*Solution, rankCount), make([]error, rankCount)
+		onRanks(rankCount, func(ranks comm.Comm) {
+			cfg, rank := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60},
+				Comm: ranks}, ranks.Rank()
+			if rank == stopRank {
 				cfg.Monitor = endAt(5, func() error { return monitorErr })
 			}
-			sols[r], errs[r] = newLab(t, ranksProblem(300), cfg).Solve(t.Context())
+			solutions[rank], errs[rank] = newLab(t, ranksProblem(300), cfg).Solve(t.Context())
 		})
-		for r, sol := range sols {
+		for rank, sol := range solutions {
 			if sol == nil || sol.Status != pcg.Stopped || sol.Iterations != 5 ||
-				!mat.Equal(sol.Model.C, sols[0].Model.C) || sol.TrueResidual != sols[0].TrueResidual {
-				t.Fatalf("rank %d: %v, %v", r, sol, errs[r])
+				!mat.Equal(sol.Model.C, solutions[0].Model.C) || sol.TrueResidual != solutions[0].TrueResidual {
+				t.Fatalf("rank %d: %v, %v", rank, sol, errs[rank])
 			}
-			if monitorErr == pcg.ErrStop && errs[r] != nil ||
-				monitorErr == failure && (errs[r] == nil || !strings.Contains(errs[r].Error(), "failure")) {
-				t.Errorf("rank %d: %v", r, errs[r])
+			if monitorErr == pcg.ErrStop && errs[rank] != nil ||
+				monitorErr == failure && (errs[rank] == nil || !strings.Contains(errs[rank].Error(), "failure")) {
+				t.Errorf("rank %d: %v", rank, errs[rank])
 			}
 		}
 		if monitorErr == failure && !errors.Is(errs[stopRank], failure) {
@@ -133,26 +134,27 @@ func TestStopRanks(t *testing.T) {
 // suite has 100 problems.
 func TestErrorBoundsHold(t *testing.T) {
 	problems := suite.Scale(4, 8, 100)
-	for name, p := range map[string]Preconditioner{"none": None{}, "features": Features{}, "nystrom": Nystrom{},
+	for name, preconditioner := range map[string]Preconditioner{"none": None{}, "features": Features{},
+		"nystrom":    Nystrom{},
 		"rpcholesky": RPCholesky{}, "vecchia": Vecchia{S: 10}} {
 		for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16} {
 			var ratios, certainRatios []float64
 			for i := range problems {
-				g := rng.New(77).Sub("problem", uint64(i))
-				x := points.NewDense(60+g.Sub("n").IntN(0, 90), 3, nil)
-				g.Sub("x").Normals(x.Data, 0)
+				random := rng.New(77).Sub("problem", uint64(i))
+				x := points.NewDense(60+random.Sub("n").IntN(0, 90), 3, nil)
+				random.Sub("x").Normals(x.Data, 0)
 				cfg := Config{
-					Kernel:  kernel.Gaussian{Sigma: math.Pow(10, 1.2*g.Sub("sigma").Float64(0)-0.5)},
-					Lambda:  math.Pow(10, -3*g.Sub("lambda").Float64(0)),
-					Precond: p, Solver: []Solver{PCG, BlockPCG}[i%2], Storage: storage, Seed: uint64(i),
+					Kernel:  kernel.Gaussian{Sigma: math.Pow(10, 1.2*random.Sub("sigma").Float64(0)-0.5)},
+					Lambda:  math.Pow(10, -3*random.Sub("lambda").Float64(0)),
+					Precond: preconditioner, Solver: []Solver{PCG, BlockPCG}[i%2], Storage: storage, Seed: uint64(i),
 					Tol: []float64{1e-2, 1e-4}[i/2%2], MaxIter: 400,
 					Exact: []ResidualPolicy{ExactResidual, StoredResidual}[i%3/2],
 				}
-				if approximation, ok := p.(stage.LowRank); ok {
+				if approximation, ok := preconditioner.(stage.LowRank); ok {
 					cfg.Precond = withSize(approximation, 25, cfg.Lambda*[]float64{1, 10}[i%2])
 				}
-				l := newLab(t, classification(x, 2+i%3), cfg)
-				sol, err := l.Solve(t.Context())
+				lab := newLab(t, classification(x, 2+i%3), cfg)
+				sol, err := lab.Solve(t.Context())
 				if err != nil {
 					t.Fatalf("%s, %v, problem %d: %v", name, storage, i, err)
 				}
@@ -166,7 +168,7 @@ func TestErrorBoundsHold(t *testing.T) {
 					t.Errorf("%s, %v, problem %d: certain %v of a residual of %s", name, storage, i, sol.Error.Certain,
 						sol.ResidualKind)
 				}
-				ref := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y)
+				ref := newReference(t, cfg.Kernel, x, cfg.Lambda, lab.y)
 				for j, bound := range sol.Error.Bounds {
 					errorNorm, solutionNorm := ref.energyNorms(sol.Model.C, j)
 					slack := 1e-9 * solutionNorm // allows for the rounding error of the reference
@@ -177,16 +179,16 @@ func TestErrorBoundsHold(t *testing.T) {
 					}
 					ratios = append(ratios, bound/errorNorm)
 					decision := sol.Error.Decisions()[j]
-					if residual := (sol.ColumnTrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j),
+					if residual := (sol.ColumnTrueResiduals[j] + 1e-6) * mat.Norm(lab.y.ColView(j),
 						2) / (2 * math.Sqrt(cfg.Lambda)); cfg.Exact == ExactResidual && decision > residual*(1+1e-6) {
 						t.Errorf("%s, %v, problem %d: decision values within %.4g, half of ‖r‖/√λ is %.4g", name,
 							storage, i, decision, residual)
 					}
-					var e, f mat.VecDense
-					e.SubVec(ref.c.ColView(j), sol.Model.C.ColView(j))
-					f.MulVec(ref.a, &e) // (K+λI)e
-					f.AddScaledVec(&f, -cfg.Lambda, &e)
-					if largest := mat.Norm(&f, math.Inf(1)); largest > decision+slack {
+					var coefficientError, decisionError mat.VecDense
+					coefficientError.SubVec(ref.c.ColView(j), sol.Model.C.ColView(j))
+					decisionError.MulVec(ref.a, &coefficientError) // (K+λI)e
+					decisionError.AddScaledVec(&decisionError, -cfg.Lambda, &coefficientError)
+					if largest := mat.Norm(&decisionError, math.Inf(1)); largest > decision+slack {
 						t.Errorf("%s, %v, problem %d, column %d: decision values differ by %.4g, bound %.4g", name,
 							storage, i, j, largest, decision)
 					}
@@ -203,7 +205,8 @@ func TestErrorBoundsHold(t *testing.T) {
 			median := ratios[len(ratios)/2]
 			t.Logf("%s, %v: bounds %.3g times the error in the median, at most %.3g; certain ones %.3g", name, storage,
 				median, ratios[len(ratios)-1], certainRatios[len(certainRatios)/2])
-			if _, lowRank := p.(stage.LowRank); storage == gram.Float64 && lowRank && name != "features" && median > 3 {
+			if _, lowRank := preconditioner.(stage.LowRank); storage == gram.Float64 && lowRank && name != "features" &&
+				median > 3 {
 				t.Errorf("%s: bounds are %.3g times the error in the median", name, median)
 			}
 		}
@@ -219,24 +222,24 @@ func TestStopLabels(t *testing.T) {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: withSize(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-8}
 		full := mustSolve(t, classification(x, 3), cfg)
 		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.05}, stopRows
-		l := newLab(t, classification(x, 3), cfg)
+		lab := newLab(t, classification(x, 3), cfg)
 		sol := mustSolve(t, classification(x, 3), cfg)
 		rows := classification(x, 3)
 		if stopRows != nil {
 			rows = stopRows
 		}
-		p := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
+		predicted := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
 		if stopRows != nil {
 			testkit.Equal(t, sol.LabelsCounted, 0)
-			sol.CountOpenLabels(p, rows)
+			sol.CountOpenLabels(predicted, rows)
 		}
-		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y).predict(rows.X)
+		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, lab.y).predict(rows.X)
 		changed, wrong := 0, 0
-		exactLabels := l.coding.Decode(exact)
-		for i, c := range p.Class {
-			if c != exactLabels[i] {
+		exactLabels := lab.coding.Decode(exact)
+		for i, class := range predicted.Class {
+			if class != exactLabels[i] {
 				changed++
-				row := mat.NewDense(1, 3, p.Decision.RawRowView(i))
+				row := mat.NewDense(1, 3, predicted.Decision.RawRowView(i))
 				wrong += 1 - bound.UndecidedRows(row, []float64{1}, sol.Error.Bounds)
 			}
 		}
@@ -273,7 +276,8 @@ func TestStopRefused(t *testing.T) {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		testkit.Fails(t, testkit.ErrOf(New(c.train, c.cfg)), want)
 	}
-	if l := newLab(t, classification(x, 2), Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); l.cfg.Solver == Direct {
+	if lab := newLab(t, classification(x, 2),
+		Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); lab.cfg.Solver == Direct {
 		t.Error("auto takes the direct solver, which does not stop")
 	}
 }
@@ -295,8 +299,8 @@ func TestStopRulesOnRanks(t *testing.T) {
 		if want.Criterion != name || want.Noise != nil && want.Noise.Products == 0 {
 			t.Fatalf("%s: %v", name, want)
 		}
-		onEachRank(t, 3, n, cfg, func(rank int, s *Solution) {
-			testkit.Equal(t, sameAnswer(s, want), "", name, rank)
+		onEachRank(t, 3, n, cfg, func(rank int, sol *Solution) {
+			testkit.Equal(t, sameAnswer(sol, want), "", name, rank)
 		})
 	}
 }

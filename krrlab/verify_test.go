@@ -19,7 +19,7 @@ import (
 // answer.
 func TestVerify(t *testing.T) {
 	for _, k := range kernels {
-		for kind, x := range pointsByFormat(140, 4, 3) {
+		for format, x := range pointsByFormat(140, 4, 3) {
 			for _, classCount := range []int{0, 2, 3} {
 				train := regression(x)
 				if classCount > 0 {
@@ -27,66 +27,67 @@ func TestVerify(t *testing.T) {
 				}
 				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Precond: Features{S: 40},
 					Tol: 0.02, Seed: 2})
-				name := filepath.Join(t.TempDir(), "m.krr")
-				testkit.OK(t, sol.Model.Save(name))
-				m := testkit.Must(model.Load(name))
-				z := pointsByFormat(80, 4, 9)[kind]
-				test := regression(z)
+				file := filepath.Join(t.TempDir(), "m.krr")
+				testkit.OK(t, sol.Model.Save(file))
+				loaded := testkit.Must(model.Load(file))
+				testPoints := pointsByFormat(80, 4, 9)[format]
+				test := regression(testPoints)
 				if classCount > 0 {
-					test = classification(z, classCount)
+					test = classification(testPoints, classCount)
 				}
-				v := mustVerify(t, m, VerifyOptions{Train: train, Test: test})
+				verified := mustVerify(t, loaded, VerifyOptions{Train: train, Test: test})
 				lab := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
-				checkVerified(t, k, v, m, newReference(t, k, x, 0.1, lab.y), lab.y, test)
+				checkVerified(t, k, verified, loaded, newReference(t, k, x, 0.1, lab.y), lab.y, test)
 			}
 		}
 	}
 }
 
-// checkVerified compares the verification v of model m with the dense reference r of the same problem with targets y.
-func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Model, r *reference, y *mat.Dense,
+// checkVerified compares the verification of model m with the dense reference of the same problem with targets y.
+func checkVerified(t *testing.T, k kernel.Kernel, verified *Verification, m *model.Model, ref *reference, y *mat.Dense,
 	test *datasets.Dataset) {
 	t.Helper()
-	want := largestOrNaN(r.residuals(m.C, y))
-	if !v.Residual.Known() || math.Abs(float64(v.Residual)-want) > float64(v.Rounding)+1e-12 ||
-		float64(v.Rounding) > 1e-8 {
-		t.Errorf("%v: residual %v ± %v, want %.6g", k, v.Residual, v.Rounding, want)
+	want := largestOrNaN(ref.residuals(m.C, y))
+	if !verified.Residual.Known() || math.Abs(float64(verified.Residual)-want) > float64(verified.Rounding)+1e-12 ||
+		float64(verified.Rounding) > 1e-8 {
+		t.Errorf("%v: residual %v ± %v, want %.6g", k, verified.Residual, verified.Rounding, want)
 		return
 	}
-	var largest float64 // max k(x, x)
-	for _, x := range r.x {
-		largest = max(largest, k.Eval(x, x))
+	var largestDiagonal float64 // max k(x, x)
+	for _, x := range ref.x {
+		largestDiagonal = max(largestDiagonal, k.Eval(x, x))
 	}
-	if want := math.Sqrt(largest) * float64(v.Norm) / (2 * math.Sqrt(0.1)); !v.PredictionBound.Known() ||
-		math.Abs(float64(v.PredictionBound)-want) > 1e-12*want {
-		t.Errorf("%v: predictions are off by at most %v, want %g", k, v.PredictionBound, want)
+	wantBound := math.Sqrt(largestDiagonal) * float64(verified.Norm) / (2 * math.Sqrt(0.1))
+	if !verified.PredictionBound.Known() ||
+		math.Abs(float64(verified.PredictionBound)-wantBound) > 1e-12*wantBound {
+		t.Errorf("%v: predictions are off by at most %v, want %g", k, verified.PredictionBound, wantBound)
 	}
-	mu := testkit.Eigenvalues(t, r.a)
-	if kappa := mu[len(mu)-1] / mu[0]; !(v.Cond.Lo <= kappa*(1+1e-9) && kappa <= v.Cond.Hi*(1+1e-9)) ||
-		v.Cond.Hi > v.SimpleBound*(1+1e-9) {
-		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, v.Cond, v.SimpleBound)
+	eigenvalues := testkit.Eigenvalues(t, ref.a)
+	if kappa := eigenvalues[len(eigenvalues)-1] / eigenvalues[0]; !(verified.Cond.Lo <= kappa*(1+1e-9) &&
+		kappa <= verified.Cond.Hi*(1+1e-9)) || verified.Cond.Hi > verified.SimpleBound*(1+1e-9) {
+		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, verified.Cond, verified.SimpleBound)
 	}
-	exact := r.predict(test.X)
-	f := testkit.Must(m.Decision(t.Context(), test.X, &model.Options{Float64: true}))
-	for a, p := range rows(test.X) {
-		bound := math.Sqrt(k.Eval(p, p)) * float64(v.Norm) / (2 * math.Sqrt(0.1))
-		for j := range v.T {
-			if e := math.Abs(exact.At(a, j) - f.At(a, j)); e > bound+1e-9 {
-				t.Errorf("%v: f̃ has an error of %.3g, bound %.3g", k, e, bound)
+	exact := ref.predict(test.X)
+	approximate := testkit.Must(m.Decision(t.Context(), test.X, &model.Options{Float64: true}))
+	for row, point := range rows(test.X) {
+		bound := math.Sqrt(k.Eval(point, point)) * float64(verified.Norm) / (2 * math.Sqrt(0.1))
+		for j := range verified.T {
+			if difference := math.Abs(exact.At(row, j) - approximate.At(row, j)); difference > bound+1e-9 {
+				t.Errorf("%v: f̃ has an error of %.3g, bound %.3g", k, difference, bound)
 			}
 		}
 	}
-	if v.TestN != test.Len() || !v.TestError.Known() || v.OpenShare.Known() != (m.Labels != nil) {
-		t.Errorf("%v: test %d, error %v, open %v", k, v.TestN, v.TestError, v.OpenShare)
+	if verified.TestN != test.Len() || !verified.TestError.Known() || verified.OpenShare.Known() != (m.Labels != nil) {
+		t.Errorf("%v: test %d, error %v, open %v", k, verified.TestN, verified.TestError, verified.OpenShare)
 		return
 	}
 	score := testkit.Must(m.Evaluate(t.Context(), test, &model.Options{Float64: true}))
 	if m.Labels == nil {
-		testkit.Near(t, float64(v.TestError), score.RMSE, 1e-9*score.RMSE, k)
+		testkit.Near(t, float64(verified.TestError), score.RMSE, 1e-9*score.RMSE, k)
 		return
 	}
-	if float64(v.TestError) != score.ErrorRate || score.ErrorRate == 0 {
-		t.Errorf("%v: error rate %g, want %g", k, float64(v.TestError), score.ErrorRate)
+	if float64(verified.TestError) != score.ErrorRate || score.ErrorRate == 0 {
+		t.Errorf("%v: error rate %g, want %g", k, float64(verified.TestError), score.ErrorRate)
 	}
 }
 
@@ -100,14 +101,15 @@ func TestVerifyTargets(t *testing.T) {
 	}{{classification(x, 2), "recovered from the answer"}, {classification(x, 4), "recovered from the answer"},
 		{regression(x), "unknown"}} {
 		sol := mustSolve(t, c.train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
-		v := mustVerify(t, sol.Model, VerifyOptions{})
-		if v.Targets != c.want || (!v.Residual.Known()) != (c.want == "unknown") {
-			t.Errorf("targets %s, residual %v: want %s", v.Targets, v.Residual, c.want)
+		without := mustVerify(t, sol.Model, VerifyOptions{})
+		if without.Targets != c.want || (!without.Residual.Known()) != (c.want == "unknown") {
+			t.Errorf("targets %s, residual %v: want %s", without.Targets, without.Residual, c.want)
 		}
 		given := mustVerify(t, sol.Model, VerifyOptions{Train: c.train})
-		if given.Targets != "given" || v.Residual.Known() && float64(v.Residual) != float64(given.Residual) {
+		if given.Targets != "given" || without.Residual.Known() &&
+			float64(without.Residual) != float64(given.Residual) {
 			t.Errorf("%s, residual %v with the data, %v without", given.Targets, float64(given.Residual),
-				float64(v.Residual))
+				float64(without.Residual))
 		}
 		other := regression(pointsByFormat(100, 4, 4)["float64"])
 		if c.train.Task == datasets.Classification {
@@ -118,14 +120,14 @@ func TestVerifyTargets(t *testing.T) {
 		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train.Head(50)})),
 			"the training data have 50 rows, the model was fitted on 100")
 	}
-	reg := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 0.1})
-	for want, o := range map[string]VerifyOptions{
+	regressionSol := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 0.1})
+	for want, options := range map[string]VerifyOptions{
 		"the training data are for classification, the model for regression": {Train: classification(x, 2)},
 		"the test data are for classification, the model for regression":     {Test: classification(x, 2)},
 		"Passes -1": {Passes: -1},
 		"Memory -1": {Memory: -1},
 	} {
-		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), reg.Model, o)), want)
+		testkit.Fails(t, testkit.ErrOf(Verify(t.Context(), regressionSol.Model, options)), want)
 	}
 }
 
@@ -134,9 +136,9 @@ func TestVerifyTampered(t *testing.T) {
 	train := classification(pointsByFormat(100, 4, 3)["float64"], 2)
 	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
 	sol.Model.C.Set(7, 0, sol.Model.C.At(7, 0)*1.5+0.1)
-	v := mustVerify(t, sol.Model, VerifyOptions{Train: train})
-	if float64(v.Residual) < 2e-3 || !strings.Contains(v.String(), "NOT met") {
-		t.Errorf("a changed coefficient is not detected:\n%s", v)
+	verified := mustVerify(t, sol.Model, VerifyOptions{Train: train})
+	if float64(verified.Residual) < 2e-3 || !strings.Contains(verified.String(), "NOT met") {
+		t.Errorf("a changed coefficient is not detected:\n%s", verified)
 	}
 }
 
@@ -145,16 +147,16 @@ func TestVerifyTampered(t *testing.T) {
 func TestVerifyView(t *testing.T) {
 	x := pointsByFormat(100, 4, 3)["float64"]
 	sol := mustSolve(t, classification(x, 3), Config{Kernel: gauss, Lambda: 0.1})
-	reg := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 0.1})
+	regressionSol := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 0.1})
 	for _, c := range []struct {
-		m *model.Model
-		o VerifyOptions
+		model   *model.Model
+		options VerifyOptions
 	}{{sol.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Test: classification(x, 3)}},
-		{reg.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Memory: 1, Passes: 1}}} {
-		v := mustVerify(t, c.m, c.o)
-		checkStage(t, v)
-		if !strings.Contains(v.String(), "κ(K+λI)") {
-			t.Error(v)
+		{regressionSol.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Memory: 1, Passes: 1}}} {
+		verified := mustVerify(t, c.model, c.options)
+		checkStage(t, verified)
+		if !strings.Contains(verified.String(), "κ(K+λI)") {
+			t.Error(verified)
 		}
 	}
 }

@@ -22,49 +22,50 @@ import (
 // regression, for classes and for every solver. The bounds of a loosely solved fit must cover the exact predictions,
 // and Verify must find the same residual. Targets that are numbers cannot be balanced.
 func TestWeights(t *testing.T) {
-	k := kernel.Gaussian{Sigma: 1.2}
+	gaussian := kernel.Gaussian{Sigma: 1.2}
 	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(150, 3, 0.1, 5),
 		datasets.SyntheticClasses(150, 3, 3, 0.1, 5)} {
 		train, test := all.Slice(0, 120), all.Slice(120, 150)
 		var repeated []int
-		w := make([]float64, train.Len())
-		for i := range w {
-			w[i] = float64(1 + i%3)
+		weights := make([]float64, train.Len())
+		for i := range weights {
+			weights[i] = float64(1 + i%3)
 			for range 1 + i%3 {
 				repeated = append(repeated, i)
 			}
 		}
 		repeatedRows := train.Subset(repeated).Center()
 		weighted := *train
-		weighted.Weights = w
-		given := weighted.Center()
+		weighted.Weights = weights
+		weightedTrain := weighted.Center()
 		want := predictions(t, mustSolve(t, repeatedRows,
-			Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
+			Config{Kernel: gaussian, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
 		for _, cfg := range []Config{
 			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10},
 			{Precond: RPCholesky{S: 30}, Tol: 1e-10, Solver: BlockPCG}, {Solver: CG, Tol: 0.03},
 			{Precond: Vecchia{S: 9}, Tol: 1e-10}, {Precond: Features{S: 40}, Tol: 1e-10},
 		} {
-			cfg.Kernel, cfg.Lambda = k, 0.1
-			sol := mustSolve(t, given, cfg)
+			cfg.Kernel, cfg.Lambda = gaussian, 0.1
+			sol := mustSolve(t, weightedTrain, cfg)
 			got := predictions(t, sol.Model, test)
 			if cfg.Tol < 0.01 && !mat.EqualApprox(got, want, 1e-7) {
 				t.Errorf("%v: not the predictions of the fit to repeated rows", cfg.Solver)
 			}
 			bounds := testkit.Must(sol.Model.DecisionBounds(test))
-			for i, v := range got.RawMatrix().Data {
-				if b := bounds.RawMatrix().Data[i]; math.Abs(v-want.RawMatrix().Data[i]) > b+1e-9 {
-					t.Errorf("%v: value %d has an error of %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
+			for i, value := range got.RawMatrix().Data {
+				if allowed := bounds.RawMatrix().Data[i]; math.Abs(value-want.RawMatrix().Data[i]) > allowed+1e-9 {
+					t.Errorf("%v: value %d has an error of %g, bound %g", cfg.Solver, i, value-want.RawMatrix().Data[i],
+						allowed)
 				}
 			}
 			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted ||
-				sol.Model.Kernel != kernel.Kernel(k) {
+				sol.Model.Kernel != kernel.Kernel(gaussian) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
-			v := testkit.Must(Verify(t.Context(), sol.Model, VerifyOptions{Train: given}))
-			if e := math.Abs(float64(v.Residual) - *sol.Model.Origin.TrueResidual); !v.Weighted ||
-				!(e <= 1e-12+1e-5*float64(v.Residual)) {
-				t.Errorf("%v: residual %g, verified %g", cfg.Solver, *sol.Model.Origin.TrueResidual, v.Residual)
+			verified := testkit.Must(Verify(t.Context(), sol.Model, VerifyOptions{Train: weightedTrain}))
+			difference := math.Abs(float64(verified.Residual) - *sol.Model.Origin.TrueResidual)
+			if !verified.Weighted || !(difference <= 1e-12+1e-5*float64(verified.Residual)) {
+				t.Errorf("%v: residual %g, verified %g", cfg.Solver, *sol.Model.Origin.TrueResidual, verified.Residual)
 			}
 			unknown := *sol.Model
 			unknown.Weights = nil
@@ -105,8 +106,8 @@ func withRoots(train *datasets.Dataset) *points.Dense {
 	n, d := train.X.Dims()
 	x := points.NewDense(n, d+1, nil)
 	points.RowsTo(train.X, x.Data, d+1)
-	for i, w := range train.Weights {
-		x.Row(i)[d] = math.Sqrt(w)
+	for i, weight := range train.Weights {
+		x.Row(i)[d] = math.Sqrt(weight)
 	}
 	return x
 }
@@ -116,19 +117,19 @@ func withRoots(train *datasets.Dataset) *points.Dense {
 // hold, also on ranks.
 func TestWeightsDense(t *testing.T) {
 	const n, lambda = 150, 0.5
-	for name, x := range pointsByFormat(n, 5, 4) {
+	for format, x := range pointsByFormat(n, 5, 4) {
 		train := classification(x, 2)
 		train.Weights = make([]float64, n)
 		for i := range n {
 			train.Weights[i] = math.Pow(10, 4*math.Sin(float64(i*i)))
 		}
-		for ki, k := range kernels {
-			if ki > 0 && name != "float64" {
+		for kernelIndex, k := range kernels {
+			if kernelIndex > 0 && format != "float64" {
 				continue
 			}
-			l := newLab(t, train, Config{Kernel: k, Lambda: lambda})
-			exact := newReference(t, weightedReference{k}, withRoots(train), lambda, l.Targets())
-			for ci, cfg := range []Config{
+			lab := newLab(t, train, Config{Kernel: k, Lambda: lambda})
+			exact := newReference(t, weightedReference{k}, withRoots(train), lambda, lab.Targets())
+			for configIndex, cfg := range []Config{
 				{Solver: Direct}, {Solver: Direct, Storage: gram.Float32}, {Precond: Features{S: 90}},
 				{Precond: RPCholesky{S: 60}}, {Precond: Nystrom{S: 60, Spectral: true}, Solver: BlockPCG},
 				{Precond: Vecchia{S: 20, Neighbors: 20}}, {Precond: RPCholesky{S: 90}, Storage: gram.Recompute},
@@ -138,31 +139,33 @@ func TestWeightsDense(t *testing.T) {
 			} {
 				// Sparse tiles run with the first two kernels only, and other formats than float64 in every fourth
 				// case.
-				if cfg.Tiles == gram.SparseTiles && ki > 1 || name != "float64" && ci%4 != 2 {
+				if cfg.Tiles == gram.SparseTiles && kernelIndex > 1 || format != "float64" && configIndex%4 != 2 {
 					continue
 				}
 				cfg.Kernel, cfg.Lambda, cfg.Tol, cfg.MaxIter = k, lambda, 1e-6, 2000
 				check := func(sol *Solution) {
 					c := mat.DenseCopyOf(sol.Model.C)
-					for i, w := range train.Weights {
-						c.Set(i, 0, c.At(i, 0)/math.Sqrt(w))
+					for i, weight := range train.Weights {
+						c.Set(i, 0, c.At(i, 0)/math.Sqrt(weight))
 					}
-					description := []any{name, k, cfg.Solver, cfg.Precond, cfg.Storage, cfg.Tiles}
-					if r := exact.residuals(c, l.Targets())[0]; sol.Status != pcg.Converged || r > 1e-6*1.001 {
-						t.Errorf("%v: %v, residual %g", description, sol.Status, r)
+					description := []any{format, k, cfg.Solver, cfg.Precond, cfg.Storage, cfg.Tiles}
+					if residual := exact.residuals(c, lab.Targets())[0]; sol.Status != pcg.Converged ||
+						residual > 1e-6*1.001 {
+						t.Errorf("%v: %v, residual %g", description, sol.Status, residual)
 					}
 					errorNorm, solutionNorm := exact.energyNorms(c, 0)
-					e := sol.Error
-					if e == nil || errorNorm > e.Bounds[0]*1.001 || e.SolutionNormBounds[0] > solutionNorm*1.001 ||
-						e.Certain != nil && errorNorm > e.Certain[0]*1.001 {
-						t.Errorf("%v: ‖e‖_A = %g of %g, bounds %+v", description, errorNorm, solutionNorm, e)
+					bounds := sol.Error
+					if bounds == nil || errorNorm > bounds.Bounds[0]*1.001 ||
+						bounds.SolutionNormBounds[0] > solutionNorm*1.001 ||
+						bounds.Certain != nil && errorNorm > bounds.Certain[0]*1.001 {
+						t.Errorf("%v: ‖e‖_A = %g of %g, bounds %+v", description, errorNorm, solutionNorm, bounds)
 					}
-					if certain := e.Certain != nil; certain == (cfg.Exact == StoredResidual) {
+					if certain := bounds.Certain != nil; certain == (cfg.Exact == StoredResidual) {
 						t.Errorf("%v: certain: %v", description, certain)
 					}
 				}
 				check(mustSolve(t, train, cfg))
-				if cfg.Solver != Direct && ki == 0 && ci%2 == 0 {
+				if cfg.Solver != Direct && kernelIndex == 0 && configIndex%2 == 0 {
 					onRanks(3, func(ranks comm.Comm) { check(solveOn(t, ranks, train, cfg)) })
 				}
 			}
@@ -178,17 +181,20 @@ func TestWeightsStages(t *testing.T) {
 	for i := range n {
 		train.Weights[i] = math.Pow(10, 2*math.Sin(float64(i*i)))
 	}
-	l := newLab(t, train, Config{Kernel: kernels[0], Lambda: lambda, Solver: PCG, Precond: Features{S: 60, LambdaP: 3}})
+	lab := newLab(t, train,
+		Config{Kernel: kernels[0], Lambda: lambda, Solver: PCG, Precond: Features{S: 60, LambdaP: 3}})
 	k := testkit.KernelMatrix(weightedReference{kernels[0]}, withRoots(train))
 	want := dimension(testkit.Eigenvalues(t, k), lambda)
-	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
-		if s := testkit.Must(l.StatDim(t.Context(), StatDimOptions{Method: m})); !s.Estimate.Contains(want) {
-			t.Errorf("%v: s_λ = %v, want %g", m, s.Estimate, want)
+	for _, method := range []StatDimMethod{ExactStatDim, SLQ} {
+		if result := testkit.Must(lab.StatDim(t.Context(),
+			StatDimOptions{Method: method})); !result.Estimate.Contains(want) {
+			t.Errorf("%v: s_λ = %v, want %g", method, result.Estimate, want)
 		}
 	}
-	nu := denseSpectrum(t, weightedReference{kernels[0]}, withRoots(train), lambda, wholeZ(t, l), 3)
-	if q := testkit.Must(l.Quality(t.Context(), QualityOptions{})); !q.Kappa.Contains(nu[n-1] / nu[0]) {
-		t.Errorf("κ = %v, want %g", q.Kappa, nu[n-1]/nu[0])
+	spectrum := denseSpectrum(t, weightedReference{kernels[0]}, withRoots(train), lambda, wholeZ(t, lab), 3)
+	if quality := testkit.Must(lab.Quality(t.Context(),
+		QualityOptions{})); !quality.Kappa.Contains(spectrum[n-1] / spectrum[0]) {
+		t.Errorf("κ = %v, want %g", quality.Kappa, spectrum[n-1]/spectrum[0])
 	}
 }
 
@@ -197,14 +203,14 @@ func TestWeightsStages(t *testing.T) {
 func TestWeightsEqual(t *testing.T) {
 	all := datasets.SyntheticRegression(150, 3, 0.1, 5)
 	train, test := all.Slice(0, 120), all.Slice(120, 150)
-	for _, w := range []float64{1e-8, 3, 1e8} {
+	for _, weight := range []float64{1e-8, 3, 1e8} {
 		weighted := *train
-		weighted.Weights = slices.Repeat([]float64{w}, train.Len())
+		weighted.Weights = slices.Repeat([]float64{weight}, train.Len())
 		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1.2}, Lambda: 0.1, Tol: 1e-9, Precond: RPCholesky{S: 60}}
 		want := predictions(t, mustSolve(t, train, cfg).Model, test)
-		cfg.Lambda *= w
+		cfg.Lambda *= weight
 		if got := predictions(t, mustSolve(t, &weighted, cfg).Model, test); relativeDifference(got, want) > 1e-7 {
-			t.Errorf("weights %g: predictions are %g apart", w, relativeDifference(got, want))
+			t.Errorf("weights %g: predictions are %g apart", weight, relativeDifference(got, want))
 		}
 	}
 }
@@ -221,7 +227,7 @@ func TestWeightsLeftOut(t *testing.T) {
 		for i := range n {
 			train.Weights[i] = math.Pow(10, float64(i%5)-2)
 		}
-		var sum, mean, wrong float64
+		var weightSum, squareSum, wrongWeight float64
 		var residuals []float64
 		coding := datasets.Coding{Labels: train.Labels}
 		y := testkit.Must(coding.EncodeForFit(&train))
@@ -234,33 +240,34 @@ func TestWeightsLeftOut(t *testing.T) {
 			}
 			refit := mustSolve(t, train.Subset(others),
 				Config{Kernel: k, Lambda: lambda, Solver: Direct, Tol: 1e-11})
-			p := testkit.Must(refit.Model.Predict(t.Context(), train.Slice(i, i+1), &model.Options{Float64: true}))
-			r := y.At(i, 0) - p.Decision.At(0, 0)
-			residuals = append(residuals, r)
-			sum, mean = sum+train.Weights[i], mean+train.Weights[i]*r*r
-			if train.Class != nil && p.Class[0] != train.Class[i] {
-				wrong += train.Weights[i]
+			predicted := testkit.Must(refit.Model.Predict(t.Context(), train.Slice(i, i+1),
+				&model.Options{Float64: true}))
+			residual := y.At(i, 0) - predicted.Decision.At(0, 0)
+			residuals = append(residuals, residual)
+			weightSum, squareSum = weightSum+train.Weights[i], squareSum+train.Weights[i]*residual*residual
+			if train.Class != nil && predicted.Class[0] != train.Class[i] {
+				wrongWeight += train.Weights[i]
 			}
 		}
-		want := mean / sum
+		want := squareSum / weightSum
 		if train.Class != nil {
-			want = wrong / sum
+			want = wrongWeight / weightSum
 		}
-		for _, exactBelow := range []int{0, -1} {
-			r := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(),
-				LeaveOneOutOptions{Lambdas: []float64{lambda}, MaxExactN: exactBelow, Residuals: true}))
-			s := r.Scores[0]
-			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) ||
-				exactBelow == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
-				t.Errorf("%v, exact below %d: %v, want %g", train.Task, exactBelow, s.Error, want)
+		for _, maxExactN := range []int{0, -1} {
+			result := testkit.Must(newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(),
+				LeaveOneOutOptions{Lambdas: []float64{lambda}, MaxExactN: maxExactN, Residuals: true}))
+			score := result.Scores[0]
+			if score.Error.Lo > want*(1+1e-6) || score.Error.Hi < want*(1-1e-6) ||
+				maxExactN == 0 && math.Abs(score.Error.Value-want) > 1e-6*want {
+				t.Errorf("%v, exact below %d: %v, want %g", train.Task, maxExactN, score.Error, want)
 			}
-			if !strings.Contains(r.String(), "krrlab tune") { // tune supports weights
-				t.Errorf("no advice in %v", r)
+			if !strings.Contains(result.String(), "krrlab tune") { // tune supports weights
+				t.Errorf("no advice in %v", result)
 			}
-			if exactBelow == 0 {
-				for i, v := range residuals {
-					if math.Abs(s.Residuals.At(i, 0)-v) > 1e-6 {
-						t.Fatalf("residual %d: %g, want %g", i, s.Residuals.At(i, 0), v)
+			if maxExactN == 0 {
+				for i, residual := range residuals {
+					if math.Abs(score.Residuals.At(i, 0)-residual) > 1e-6 {
+						t.Fatalf("residual %d: %g, want %g", i, score.Residuals.At(i, 0), residual)
 					}
 				}
 			}
@@ -272,26 +279,26 @@ func TestWeightsLeftOut(t *testing.T) {
 func TestWeightsRefused(t *testing.T) {
 	train := *datasets.SyntheticRegression(4, 2, 0.1, 1)
 	for _, c := range []struct {
-		data datasets.Dataset
-		w    []float64
-		cfg  Config
-		want string
+		data    datasets.Dataset
+		weights []float64
+		cfg     Config
+		want    string
 	}{
 		{train, []float64{1, 2, 0, 1}, Config{}, "the weight of row 2 (counted from 0) is 0"},
 		{train, []float64{1, math.NaN(), 0, 1}, Config{}, "the weight of row 1 (counted from 0) is NaN"},
 		{train, []float64{1, 2}, Config{}, "2 weights for 4 points"},
 	} {
-		c.data.Weights = c.w
+		c.data.Weights = c.weights
 		c.cfg.Kernel, c.cfg.Lambda = kernel.Gaussian{Sigma: 1}, 1
 		testkit.Fails(t, testkit.ErrOf(New(&c.data, c.cfg)), c.want)
 	}
 }
 
-// predictions returns the decision values of a model at the points of d, computed in float64.
-func predictions(t *testing.T, m *model.Model, d *datasets.Dataset) *mat.Dense {
+// predictions returns the decision values of a model at the points of the data, computed in float64.
+func predictions(t *testing.T, m *model.Model, data *datasets.Dataset) *mat.Dense {
 	t.Helper()
-	p := testkit.Must(m.Predict(t.Context(), d, &model.Options{Float64: true}))
-	return p.Decision
+	predicted := testkit.Must(m.Predict(t.Context(), data, &model.Options{Float64: true}))
+	return predicted.Decision
 }
 
 // TestWeightsRounding checks that the bound of the rounding error of a weighted residual covers the distance to a
@@ -314,14 +321,16 @@ func TestWeightsRounding(t *testing.T) {
 					cfg.Kernel, cfg.Lambda = k, 1e-6
 					sol := mustSolve(t, train, cfg)
 					c := mat.DenseCopyOf(sol.Model.C)
-					for i, w := range train.Weights {
-						c.Set(i, 0, c.At(i, 0)/math.Sqrt(w))
+					for i, weight := range train.Weights {
+						c.Set(i, 0, c.At(i, 0)/math.Sqrt(weight))
 					}
-					l := sol.System
-					exact := trueResiduals(weightedReference{l.Kernel}, rows(withRoots(train)), l.Lambda, c, l.Y)[0]
-					v, rounding := sol.ColumnTrueResiduals[0], sol.ColumnRoundings[0]
-					if !(math.Abs(v-exact) <= rounding) {
-						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, v, rounding, exact)
+					system := sol.System
+					exact := trueResiduals(weightedReference{system.Kernel}, rows(withRoots(train)), system.Lambda, c,
+						system.Y)[0]
+					residual, rounding := sol.ColumnTrueResiduals[0], sol.ColumnRoundings[0]
+					if !(math.Abs(residual-exact) <= rounding) {
+						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, residual, rounding,
+							exact)
 					}
 				}
 			}
