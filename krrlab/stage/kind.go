@@ -280,9 +280,9 @@ func optionList(options *schema.Schema) string {
 	return "want one of " + strings.Join(names, ", ")
 }
 
-// PreconditionerText is the inverse of ParsePreconditioner, for a preconditioner of a problem with the kernel kern,
-// from which a feature map must follow. It returns an error for a preconditioner that text cannot describe: one of an
-// unregistered type, or with a part such as a user-defined feature map.
+// PreconditionerText is the inverse of ParsePreconditioner, for a preconditioner of a problem with the kernel kern. It
+// returns an error for a preconditioner that text cannot describe, namely for one of an unregistered type, or with a
+// part such as a feature map that does not follow from kern and the options.
 func PreconditionerText(p Preconditioner, kern kernel.Kernel) (text string, err error) {
 	kind, ok := KindOf(p)
 	if !ok {

@@ -19,21 +19,21 @@ func (r *Result) Plot() *plots.Figure {
 	if r.Against != "" {
 		return r.plotAgainst()
 	}
-	iterations := plots.Convergence("residual, by recurrence", r.To)
-	time := plots.Convergence("residual, by recurrence", r.To)
-	bounds := plots.Convergence("upper bound of the error", 0)
-	bounds.Y.Label = "error in norm of A / ‖b‖₂"
-	spectrum := &plots.Figure{Title: "spectrum of M⁻¹A", X: plots.Axis{Label: "eigenvalue", Log: true},
+	iterationPanel := plots.Convergence("residual, by recurrence", r.To)
+	secondsPanel := plots.Convergence("residual, by recurrence", r.To)
+	boundPanel := plots.Convergence("upper bound of the error", 0)
+	boundPanel.Y.Label = "error in norm of A / ‖b‖₂"
+	spectrumPanel := &plots.Figure{Title: "spectrum of M⁻¹A", X: plots.Axis{Label: "eigenvalue", Log: true},
 		Y: plots.Axis{Label: "share of eigenvalues"}}
 	var identity *pencil.Row // M = I, which has no set-up time
 	minBuild, maxSeconds := math.Inf(1), 0.0
-	panels := []*plots.Figure{iterations, time, bounds, spectrum}
+	panels := []*plots.Figure{iterationPanel, secondsPanel, boundPanel, spectrumPanel}
 	for _, row := range r.medianDraws() {
 		if len(row.Residuals) < 2 {
 			continue
 		}
 		if row.Exact == nil {
-			spectrum.Title = "spectrum of M⁻¹A, by quadrature"
+			spectrumPanel.Title = "spectrum of M⁻¹A, by quadrature"
 		}
 		if maxSeconds = max(maxSeconds, r.totalSeconds(row)); row.Build > 0 {
 			minBuild = min(minBuild, row.Build)
@@ -46,13 +46,13 @@ func (r *Result) Plot() *plots.Figure {
 			}
 		}
 	}
-	iterations.X.Label, iterations.X.Log = "iterations", true
+	iterationPanel.X.Label, iterationPanel.X.Log = "iterations", true
 	// The axis of seconds starts at the smallest set-up time, which hides the first iterations of M = I. If M = I ends
 	// soon after that time, the axis starts at its first iteration instead.
 	if identity != nil && r.totalSeconds(identity) < 2*minBuild {
 		minBuild = r.soloSeconds(identity, 1)
 	}
-	for _, figure := range []*plots.Figure{time, bounds} {
+	for _, figure := range []*plots.Figure{secondsPanel, boundPanel} {
 		figure.X = plots.Axis{Label: "seconds alone, with M, without K", Log: maxSeconds > 10*minBuild,
 			Min: minBuild, Max: math.NaN()}
 	}
