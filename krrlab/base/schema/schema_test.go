@@ -22,7 +22,7 @@ func (c color) String() string      { return colors[c] }
 func (c color) Names() []string     { return colors }
 func (c *color) Set(s string) error { *c = color(slices.Index(colors, s)); return nil }
 
-// oneOrTwo is a text with the names one and two.
+// oneOrTwo is a text type whose values are "one" and "two".
 type oneOrTwo string
 
 func (oneOrTwo) Names() []string { return []string{"one", "two"} }
@@ -32,7 +32,7 @@ type percentage struct{ v float64 }
 
 func (p *percentage) UnmarshalText(b []byte) (err error) {
 	if _, err = fmt.Sscanf(string(b), "%g%%", &p.v); err != nil {
-		err = fmt.Errorf("%q: want a level such as 90%%", b)
+		err = fmt.Errorf("%q: want a percentage such as 90%%", b)
 	}
 	return err
 }
@@ -85,8 +85,7 @@ func parseFlags(opts *allOptions, args ...string) (*Schema, error) {
 	return options, options.Complete()
 }
 
-// TestValuesAndDefaults checks that options of every type are read, written as they were typed, and have their
-// defaults.
+// TestValuesAndDefaults checks that options of every type are read and written, and have their defaults.
 func TestValuesAndDefaults(t *testing.T) {
 	opts := allOptions{Mode: "yes"} // a value of the Go caller is the default of the flag
 	list := filepath.Join(t.TempDir(), "list")
@@ -148,7 +147,7 @@ func TestOptionErrors(t *testing.T) {
 		"--counts=":               `--counts "": want whole numbers separated by commas`,
 		`--drop="a`:               `--drop "\"a": want words separated by commas, those with one in quotes`,
 		"--level=90%":             "--level goes with --keep",
-		"--level=x":               `--level "x": want a level such as 90%`,
+		"--level=x":               `--level "x": want a percentage such as 90%`,
 		"--limit=0s":              "--limit 0s: want a positive time, such as 10m",
 		"--limit=5":               `--limit "5": want a time such as 30s or 5m`,
 		"--mode=maybe":            `--mode "maybe": want one of auto, yes, no`,

@@ -14,17 +14,17 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/precond/vecchia"] = imports.Package{
 		Name: "vecchia",
 		Binds: map[string]r.Value{
-			"MaxRuleNeighbors": r.ValueOf(*new(int)),
+			"MaxAutoNeighbors": r.ValueOf(*new(int)),
 			"New":              r.ValueOf(vecchia.New),
-			"RuleRows":         r.ValueOf(*new(int)),
+			"PilotSize":        r.ValueOf(*new(int)),
 		},
 		Types: map[string]r.Type{
 			"Inverse": r.TypeOf((*vecchia.Inverse)(nil)).Elem(),
 			"Options": r.TypeOf((*vecchia.Options)(nil)).Elem(),
 		},
 		Untypeds: map[string]string{
-			"MaxRuleNeighbors": "int:120",
-			"RuleRows":         "int:128",
+			"MaxAutoNeighbors": "int:120",
+			"PilotSize":        "int:128",
 		},
 	}
 }

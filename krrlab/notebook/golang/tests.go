@@ -20,10 +20,11 @@ import (
 // historyEntry is Go code of a cell that has run without an error.
 type historyEntry struct {
 	cell string // name of the cell, for example Cell 5
-	code string // after the line breaks that keep its line numbers in the cell; a compiled cell begins with %%go
+	code string // the code, after as many line breaks as precede it in the cell; a compiled cell begins with %%go
 }
 
-// addHistory adds a segment of a cell to s.history, unless it is a command or the cell is no longer running.
+// addHistory adds a segment of a cell to s.history, unless it is a command other than %%go or the cell is no longer
+// running.
 func (s *Session) addHistory(c *cell, seg segment) {
 	code := seg.code
 	if isCompiledCell(seg) {
@@ -70,7 +71,7 @@ func parseSelection(arg string) (sel testSelection, err error) {
 }
 
 // runTests executes %test or %bench: it runs go test on a program of the cells that have run. The program contains the
-// functions with the given prefix and everything that they need (see exporter.keepTests). parseSelection explains arg.
+// functions with the given prefix and everything that they need (see exporter.removeAllButTests). parseSelection explains arg.
 // patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
 func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	sel, err := parseSelection(arg)
@@ -91,7 +92,7 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	for _, note := range exp.notes {
 		s.printLine(strings.TrimSuffix(note, ": a comment in the program") + ": go test leaves it out")
 	}
-	rerunCells, err := exp.keepTests(prefix, sel.names)
+	rerunCells, err := exp.removeAllButTests(prefix, sel.names)
 	if err != nil {
 		return err
 	}
@@ -120,12 +121,12 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	return nil
 }
 
-// keepTests removes the parts of all cells that no selected function needs: a function whose name has the prefix and
+// removeAllButTests removes the parts of all cells that no selected function needs: a function whose name has the prefix and
 // matches the pattern, as go test defines it. A function needs the last declaration of each name in its code, the
 // methods of a type, and all statements that mention a variable. It is an error if there is no such function, or if a
-// statement is needed that uses a variable which was declared again later. keepTests returns the names of the cells
+// statement is needed that uses a variable which was declared again later. removeAllButTests returns the names of the cells
 // with needed statements.
-func (exp *exporter) keepTests(prefix string, pattern *regexp.Regexp) (rerunCells []string, err error) {
+func (exp *exporter) removeAllButTests(prefix string, pattern *regexp.Regexp) (rerunCells []string, err error) {
 	latest := map[string]types.Object{} // last object of each name
 	for cellPart := range exp.allParts() {
 		for _, obj := range declaredObjects(cellPart) {

@@ -95,15 +95,15 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// isNeverCompiled returns false: no package is compiled into the program.
-func isNeverCompiled(string) bool { return false }
+// noneCompiled returns false: no package is compiled into the program.
+func noneCompiled(string) bool { return false }
 
 // TestFind checks that packages are found in the module cache, in the module of the working directory, and in its
 // vendor folder, without using the proxy. Files with assembly are replaced by their pure Go versions.
 func TestFind(t *testing.T) {
 	serveModules(t)
 	t.Chdir(t.TempDir())
-	finder := &Finder{IsCompiled: isNeverCompiled}
+	finder := &Finder{IsCompiled: noneCompiled}
 	defer finder.Close()
 	if _, err := finder.Find(t.Context(), "example.test/gen"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it was downloaded: %v", err)
@@ -117,7 +117,7 @@ func TestFind(t *testing.T) {
 	pkg, err := finder.Find(t.Context(), "example.test/gen")
 	if err != nil || pkg.Module != "example.test/gen v0.2.0" || pkg.GoVersion != "go1.22" ||
 		!slices.Equal(pkg.Files, []string{"gen.go"}) || !pkg.Requested {
-		t.Errorf("the generated package is %+v, %v", pkg, err)
+		t.Errorf("the package example.test/gen is %+v, %v", pkg, err)
 	}
 	text, err := finder.Doc(t.Context(), "example.test/plain", "One")
 	if err != nil || !strings.Contains(text, "func One() int") {
@@ -138,7 +138,7 @@ func TestFind(t *testing.T) {
 	testkit.Fails(t, testkit.ErrOf(finder.Find(t.Context(), "./nowhere")), "nowhere")
 	testkit.Must(runGo(t.Context(), ".", nil, "mod", "vendor"))
 	t.Setenv("GOMODCACHE", t.TempDir())
-	vendorFinder := &Finder{IsCompiled: isNeverCompiled}
+	vendorFinder := &Finder{IsCompiled: noneCompiled}
 	if pkg, err := vendorFinder.Find(t.Context(), "example.test/gen"); err != nil ||
 		pkg.Dir != filepath.Join(dir, "vendor", "example.test", "gen") {
 		t.Errorf("from the vendor folder: %+v, %v", pkg, err)
@@ -167,7 +167,7 @@ func TestBuildProgram(t *testing.T) {
 	t.Chdir(moduleDir)
 	tempDir := t.TempDir()
 	t.Setenv("TMPDIR", tempDir)
-	finder := &Finder{IsCompiled: isNeverCompiled}
+	finder := &Finder{IsCompiled: noneCompiled}
 	for _, test := range []struct{ imports, code, want string }{
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},

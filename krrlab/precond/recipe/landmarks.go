@@ -78,32 +78,30 @@ const (
 	pivotOverhead   = 1.1  // columns of K that RPCholesky forms per column that it accepts
 )
 
-// addPivotCost adds the cost of a factor of s random pivots to p: ns(1.1·ε_exact + 66/E + 4/T + 1.6s/G₆₄) seconds.
+// addPivotCost predicts the cost of a factor of s random pivots: ns(1.1·ε_exact + 66/E + 4/T + 1.6s/G₆₄) seconds.
 // ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds); the other symbols are those of
 // Features.Cost.
 func addPivotCost(m *cost.Model, s int, predicted *cost.PrecondCost) {
 	if s == 0 {
 		return
 	}
-	rank, rows, maxRows := float64(s), m.OwnRows(), maxOwnRows(m)
-	predicted.Features = rows*rank*(pivotOverhead*m.ExactEntrySeconds+pivotEntryExps/m.Exp+
-		pivotSlowdown*rank/m.Gemm64) +
-		m.WriteSeconds(4*rows*rank)
+	pivots, rows, maxRows := float64(s), m.OwnRows(), maxOwnRows(m)
+	predicted.Features = rows*pivots*(pivotOverhead*m.ExactEntrySeconds+pivotEntryExps/m.Exp+
+		pivotSlowdown*pivots/m.Gemm64) + m.WriteSeconds(4*rows*pivots)
 	// The terms are the low-order part of F, a block of columns of K, rows of F at the proposals, and conversions to
 	// float64 on each thread.
 	proposals := int64(pivotBlock(s))
 	predicted.Bytes.Columns = (4*int64(s)+8*proposals+32)*maxRows + 8*proposals*(3*int64(s)+2*proposals) +
-		9*int64(m.N) +
-		2048*min(int64(s), 512)*int64(accel.Threads())
+		9*int64(m.N) + 2048*min(int64(s), 512)*int64(accel.Threads())
 	if m.Ranks < 2 {
 		predicted.Bytes.Features += 8 * int64(s) * int64(s) // the Cholesky factor at the pivots, for Extend
 		return
 	}
 	group := m.Group()
 	block := float64(pivotBlock(s)) // each block exchanges the proposals, their rows of F, and sums of the residuals
-	blocks := math.Ceil(pivotOverhead * rank / block)
+	blocks := math.Ceil(pivotOverhead * pivots / block)
 	traffic := &predicted.Traffic.Features
-	traffic.Add(cost.Group{P: group.P, OwnRows: block / group.P, Rows: block}.Gather(rank/2+1), blocks)
+	traffic.Add(cost.Group{P: group.P, OwnRows: block / group.P, Rows: block}.Gather(pivots/2+1), blocks)
 	traffic.Add(group.Reduce(block), blocks)
 	traffic.Add(group.Gather(1./precond.RankRows), blocks)
 }

@@ -53,7 +53,7 @@ func (v Vecchia) WithDefaults(defaults stage.Defaults) (stage.Preconditioner, er
 
 // MaxBytes implements stage.KernelPreconditioner. It counts the sparse matrices G and Gᵀ, F, and H = GF.
 func (v Vecchia) MaxBytes(n int) int64 {
-	neighbors := max(0, min(cmp.Or(v.Neighbors, vecchia.MaxRuleNeighbors), n-1))
+	neighbors := max(0, min(cmp.Or(v.Neighbors, vecchia.MaxAutoNeighbors), n-1))
 	return 16*int64(n)*int64(neighbors+1) + 8*int64(n)*int64(v.S)
 }
 
@@ -194,7 +194,7 @@ func (v Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 	// n·candidates·(1+ln(n/candidates)) entries.
 	insertions := n * candidates * (1 + math.Log(max(1, n/max(1, candidates))))
 	d := float64(m.D)
-	predicted.Factor += m.ProductSeconds(storage) + vecchia.RuleRows*n*(m.ExactEntrySeconds+ruleBytes*s/m.Read) +
+	predicted.Factor += m.ProductSeconds(storage) + vecchia.PilotSize*n*(m.ExactEntrySeconds+ruleBytes*s/m.Read) +
 		insertions*candidateExps/m.Exp +
 		ownRows*(localMatrixFlops*k*k*(d+s)+localFactorFlops*k*k*k+factorRowFlops*k*s+rowFlops)/m.Gemm64 +
 		ownRows*k*d*localPointExps/m.Exp + ownRows*(k+candidates)*s*gatherBytes/m.Read +
@@ -209,7 +209,7 @@ func (v Vecchia) Cost(m *cost.Model, storage gram.Storage) cost.PrecondCost {
 	}
 	// The ranks exchange columns of K for the rule, all of F, the candidates that each rank found, and rows of G.
 	group, traffic := m.Group(), &predicted.Traffic.Factor
-	traffic.Add(group.Reduce(vecchia.RuleRows*n), 1)
+	traffic.Add(group.Reduce(vecchia.PilotSize*n), 1)
 	traffic.Add(group.Broadcast(4*n*s, 4*group.OwnRows*s), 1)
 	candidates = min(candidates, n-1)
 	traffic.Add(cost.Traffic{Bytes: int64(8 * n * candidates), Wire: 8 * n * candidates * (group.P - 1) / group.P,

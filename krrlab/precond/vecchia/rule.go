@@ -12,24 +12,24 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
-// MaxRuleNeighbors is the largest k that the rule for the number of neighbors chooses.
-const MaxRuleNeighbors = minNeighbors << maxDoublings
+// MaxAutoNeighbors is the largest k that the rule for the number of neighbors chooses.
+const MaxAutoNeighbors = minNeighbors << maxDoublings
 
-// RuleRows is the size of the pilot sample of the rule for k and ω: the last RuleRows points of π, which all other
-// points precede. A larger sample makes the rule less random and costs RuleRows columns of K.
-const RuleRows = 128
+// PilotSize is the size of the pilot sample of the rule for k and ω: the last PilotSize points of π, which all other
+// points precede. A larger sample makes the rule less random and costs PilotSize columns of K.
+const PilotSize = 128
 
 const (
-	ruleBlock    = 16   // pilot points processed together; their columns of K take 128n bytes
+	pilotBlock   = 16   // pilot points processed together; their columns of K take 128n bytes
 	minNeighbors = 15   // smallest k that the rule chooses
 	maxDoublings = 3    // largest number of times that the rule doubles minNeighbors
 	minDecrease  = 0.05 // smallest decrease of the mean logarithm of the conditional variances for which k is doubled
 	minDamping   = 0.05 // smallest ω that the rule chooses
 )
 
-// ruleSums are sums over pilot points i. Element a of energy is for k = minNeighbors·2^a neighbors. Element 0 of logs
+// pilotSums are sums over pilot points i, and in the end means for logs. Element a of energy is for k = minNeighbors·2^a neighbors. Element 0 of logs
 // is for k = 0, and element a+1 for as many neighbors as element a of energy.
-type ruleSums struct {
+type pilotSums struct {
 	logs   [maxDoublings + 2]float64 // Σ log(1/G_ii²), the logarithms of the conditional variances
 	energy [maxDoublings + 1]float64 // Σ c_ij² over the k nearest points j, with c_ij = R_ij/√((R_ii+λ)(R_jj+λ))
 	total  float64                   // Σ c_ij² over all candidates j
@@ -50,12 +50,12 @@ func (b *builder) chooseParameters(ctx context.Context) error {
 
 	b.damping = 1 // ω for the pilot sample
 	b.computeDiagonals()
-	rows := min(RuleRows, (b.n+3)/4)
+	rows := min(PilotSize, (b.n+3)/4)
 	doublings := 0
 	for doublings < maxDoublings && (b.options.Neighbors == 0 || minNeighbors<<(doublings+1) <= requestedNeighbors) {
 		doublings++
 	}
-	s, err := b.pilotSums(ctx, rows, min(minNeighbors<<doublings, b.n-rows))
+	s, err := b.sumPilotSample(ctx, rows, min(minNeighbors<<doublings, b.n-rows))
 	if err != nil {
 		return err
 	}
@@ -75,14 +75,14 @@ func (b *builder) chooseParameters(ctx context.Context) error {
 	return nil
 }
 
-// pilotSums returns sums over the last rows points of π, with at most k neighbors for each, chosen among the points
+// sumPilotSample returns sums over the last rows points of π, with at most k neighbors for each, chosen among the points
 // before the sample. logs are divided by the number of rows.
-func (b *builder) pilotSums(ctx context.Context, rows, k int) (s ruleSums, err error) {
-	sums := make([]ruleSums, rows)
+func (b *builder) sumPilotSample(ctx context.Context, rows, k int) (s pilotSums, err error) {
+	sums := make([]pilotSums, rows)
 	workers := make([]worker, accel.Threads())
-	for lo := 0; lo < rows; lo += ruleBlock {
-		idx := make([]int, 0, ruleBlock)
-		for _, i := range b.rowsInOrder[b.n-rows+lo : min(b.n-rows+lo+ruleBlock, b.n)] {
+	for lo := 0; lo < rows; lo += pilotBlock {
+		idx := make([]int, 0, pilotBlock)
+		for _, i := range b.rowsInOrder[b.n-rows+lo : min(b.n-rows+lo+pilotBlock, b.n)] {
 			idx = append(idx, b.pointOf[i])
 		}
 		columns := mat.NewDense(b.n, len(idx), nil)
@@ -117,7 +117,7 @@ type pilotPoint struct {
 
 // addPilotPoint adds the terms of one point to s. Its neighbors are the k nearest of the points of candidates, which
 // are rows of G.
-func (b *builder) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candidates []int32, k int) {
+func (b *builder) addPilotPoint(w *worker, s *pilotSums, point pilotPoint, candidates []int32, k int) {
 	i := point.index
 	squares := buffer.Grow(&w.scores, b.n) // c_ij²
 	for j, inner := range b.innerProducts(w, i, b.n, b.f) {
@@ -149,13 +149,13 @@ func (b *builder) addPilotPoint(w *worker, s *ruleSums, point pilotPoint, candid
 			}
 		}
 	}
-	b.addLogs(w, s, append(neighbors, i))
+	b.setLogVariances(w, s, append(neighbors, i))
 }
 
-// addLogs sets s.logs for a pilot point. idx has the k nearest neighbors of the point, the nearest first, and then the
+// setLogVariances sets s.logs for a pilot point. idx has the k nearest neighbors of the point, the nearest first, and then the
 // point. The last column u of the upper Cholesky factor of (R+λI)(idx, idx) gives all conditional variances: given the
 // first m neighbors, the variance of the point is u_{m+1}² + … + u_{k+1}².
-func (b *builder) addLogs(w *worker, s *ruleSums, idx []int) {
+func (b *builder) setLogVariances(w *worker, s *pilotSums, idx []int) {
 	order := len(idx)
 	a, ld := b.localMatrix(w, idx)
 	if !w.cholesky(order) { // not positive definite: computeG finds and reports such a matrix

@@ -31,7 +31,7 @@ func (e *RankError) Error() string {
 func (e *RankError) Unwrap() error { return e.err }
 
 // Agree is a collective that returns nil if err is nil on all ranks. Otherwise it returns on all ranks the error of
-// the lowest rank with an error, as a *RankError. If err is an *Error, communication has failed: Agree returns it
+// the lowest rank with an error, as a *RankError; with a single rank it returns err itself. If err is an *Error, communication has failed: Agree returns it
 // immediately without waiting for peers.
 func Agree(ctx context.Context, c Comm, err error) error {
 	if _, isCommError := errors.AsType[*Error](err); isCommError || c.Size() == 1 {

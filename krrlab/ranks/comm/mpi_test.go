@@ -31,8 +31,8 @@ import (
 // messageDirVariable is the environment variable with the folder for the messages of ranks that abort, because a
 // launcher may lose the output of such ranks.
 const (
-	scenarioVariable   = "KRRLAB_COMM_PLAY"
-	messageDirVariable = "KRRLAB_COMM_SAID"
+	scenarioVariable   = "KRRLAB_COMM_SCENARIO"
+	messageDirVariable = "KRRLAB_COMM_MESSAGE_DIR"
 )
 
 // TestMain runs the tests, or a scenario as one rank if scenarioVariable is set and a launcher started the process.

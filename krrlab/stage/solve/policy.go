@@ -58,12 +58,12 @@ type Policy struct {
 	// one coordinate of one pair of points.
 	EvalWork float64
 
-	// PreferredError·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller value
+	// PreferredErrorFactor·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller value
 	// requires a wider storage or computes K from differences; a larger value leaves more answers to refine. The value
 	// can be above 1 because c_j lies mostly outside the leading eigenvectors, in which E is largest. For example, on
 	// ADULT with λ = 0.01, τ = 1e-3 and ‖E‖₂ ≈ 2.3e-4 in float32 (without a gram.Choice.Shift), an iteration ended with
 	// the recursive residual 1.9e-4; its true residual was 1.8e-3 computed in float32 and 1.9e-4 in float64.
-	PreferredError float64
+	PreferredErrorFactor float64
 	// λ/StorageErrorDivisor is the largest bound of ‖E‖₂ that is ever requested, whatever the residual. A larger value
 	// requires a more accurate storage.
 	StorageErrorDivisor float64
@@ -104,7 +104,7 @@ type Policy struct {
 // DefaultPolicy is the policy of every solve. Its shares of errors were measured on MNIST.
 var DefaultPolicy = Policy{
 	ExactWork: 2e10, RefineWork: 5e11, EvalWork: 1e4,
-	PreferredError: 20, StorageErrorDivisor: 10, RecomputedErrorDivisor: 20,
+	PreferredErrorFactor: 20, StorageErrorDivisor: 10, RecomputedErrorDivisor: 20,
 	TolFraction: stage.TolFraction, StoredTolFraction: 0.8, MinTolFraction: 0.5, ErrorShare: 0.01,
 	RestartReduction: 0.05, MaxRestartReduction: 0.5,
 	SafetyFactor: 1.2, MinRemainingShare: 0.5, RecomputedTolFractions: [2]float64{0.25, 0.75},
@@ -160,14 +160,14 @@ func (s *System) MayRecompute() bool {
 	return s.Residual == ExactResidual || s.Residual == AutoResidual && s.work() <= s.Policy.RefineWork
 }
 
-// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredError·τλ. For an expensive kernel it returns a
+// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredErrorFactor·τλ. For an expensive kernel it returns a
 // negligible number, which forces a storage in float64: each entry of K is then evaluated only once and serves the
 // residuals too.
 func (s *System) PreferredError() float64 {
 	if kernel.IsExpensive(s.Kernel) {
 		return 1e-300
 	}
-	return s.Policy.PreferredError * s.Tol * s.Lambda
+	return s.Policy.PreferredErrorFactor * s.Tol * s.Lambda
 }
 
 // StorageErrorBound returns the bound of ‖E‖₂, E = K̃ − K, that K̃ must meet if the storage is chosen automatically.

@@ -67,7 +67,8 @@ type System struct {
 	Train  *datasets.Dataset // training points, and the scaling for StopRows
 	Y      *mat.Dense        // right-hand sides, n×t
 	Lambda float64           // ridge λ > 0
-	// MinEigenvalue is a lower bound of the eigenvalues of K+λI: λ if K is known to be positive semi-definite, else 0.
+	// MinEigenvalue is a lower bound of the eigenvalues of K+λI: λ if K is known to be positive semi-definite, and
+	// 0 if no positive bound is known.
 	MinEigenvalue float64
 	// ProvedSemidefinite is true if the kernel is a built-in one, for which K is certainly positive semi-definite.
 	ProvedSemidefinite bool
