@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// NegligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
+	// negligibleKernel is the share of the kernel's largest value below which a training point hardly changes a
 	// prediction. A smaller value counts fewer rows as far.
-	NegligibleKernel = 1e-3
+	negligibleKernel = 1e-3
 	// maxFarWork is the largest number of multiply-adds for the comparison of rows with all of the model's points,
 	// about a second. If more are needed, a random sample of the rows is compared. A larger value makes samples larger.
 	maxFarWork = 1 << 32
 	// kernelWork is the number of multiply-adds that take as long as one evaluation of the kernel at a known distance.
 	kernelWork = 32
-	// farAccuracy is the largest acceptable error of a kernel value that is compared with NegligibleKernel.
-	farAccuracy = NegligibleKernel / 10
+	// farAccuracy is the largest acceptable error of a kernel value that is compared with negligibleKernel.
+	farAccuracy = negligibleKernel / 10
 )
 
-// CountFarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
-// NegligibleKernel for all of the model's points. Their predictions are nearly constant. It is 0 if the kernel is not
+// countFarRows returns the number of rows of d, raw or scaled as the model's points, at which the kernel is below
+// negligibleKernel for all of the model's points. Their predictions are nearly constant. It is 0 if the kernel is not
 // known to decrease with the distance.
 //
 // Rows far from the bounding box of the model's points are counted first. Each other row is compared with the model's
 // points until a near one is found, for most rows among the first few. If the comparison could take too long, a random
 // sample of these rows is compared, and the result is an estimate.
-func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
+func (m *Model) countFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 	tailBound, metric := kernel.TailBound(m.Kernel)
 	if tailBound == nil {
 		return 0, false
@@ -43,7 +43,7 @@ func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 	if err != nil {
 		return 0, false
 	}
-	cutoff := NegligibleKernel * tailBound(0)
+	cutoff := negligibleKernel * tailBound(0)
 	var others []int // rows that are not far from the box
 	for i, distance := range m.boxDistances(scaled.X, metric) {
 		if distance > 0 && tailBound(distance) < cutoff {
@@ -64,10 +64,10 @@ func (m *Model) CountFarRows(d *datasets.Dataset) (count int, isEstimate bool) {
 	return count + m.countFar(points.Gather(scaled.X, others), cutoff), false
 }
 
-// FarRowsNote describes the rows that CountFarRows counts in a sentence without a full stop. It returns "" if there are
+// FarRowsNote describes the rows that countFarRows counts in a sentence without a full stop. It returns "" if there are
 // none.
 func (m *Model) FarRowsNote(d *datasets.Dataset) string {
-	count, isEstimate := m.CountFarRows(d)
+	count, isEstimate := m.countFarRows(d)
 	if count == 0 {
 		return ""
 	}
@@ -76,7 +76,7 @@ func (m *Model) FarRowsNote(d *datasets.Dataset) string {
 		about = "about "
 	}
 	return fmt.Sprintf("%s%d of %d rows are so far from the training points that the kernel is below %g there, and "+
-		"predictions nearly constant (are columns swapped, or in other units?)", about, count, d.Len(), NegligibleKernel)
+		"predictions nearly constant (are columns swapped, or in other units?)", about, count, d.Len(), negligibleKernel)
 }
 
 // boxDistances returns the distance of each point of z from the bounding box of the model's points, ‖·‖₁ or ‖·‖₂² by

@@ -61,18 +61,18 @@ func TestFarRows(t *testing.T) {
 						inside++
 					}
 				}
-				if got, isEstimate := m.CountFarRows(rows); got != want || inside == 0 || isEstimate {
+				if got, isEstimate := m.countFarRows(rows); got != want || inside == 0 || isEstimate {
 					t.Errorf("%v, scaling %s, origin %g: %d far rows, want %d, of which %d in the box", k, scaling,
 						origin,
 						got, want, inside)
 				}
-				got, _ := m.CountFarRows(&datasets.Dataset{X: testkit.ToCSR(raw)})
+				got, _ := m.countFarRows(&datasets.Dataset{X: testkit.ToCSR(raw)})
 				testkit.Equal(t, got, want)
-				got, _ = m.CountFarRows(d)
+				got, _ = m.countFarRows(d)
 				testkit.Equal(t, got, 0)
 			}
 			m.Kernel = kernel.Polynomial{Gamma: 1, Degree: 2}
-			got, _ := m.CountFarRows(rows)
+			got, _ := m.countFarRows(rows)
 			testkit.Equal(t, got, 0)
 		}
 	}
@@ -96,7 +96,7 @@ func TestFarRowsOfSample(t *testing.T) {
 		}
 	}
 	m := &Model{Kernel: kernel.Gaussian{Sigma: 0.1}, Lambda: 1, X: x, C: mat.NewDense(n, 1, nil)}
-	count, isEstimate := m.CountFarRows(&datasets.Dataset{X: z})
+	count, isEstimate := m.countFarRows(&datasets.Dataset{X: z})
 	// The sample has more than 6,000 rows, and the standard deviation of the share is 0.5 %.
 	share := float64(count-outside) / float64(rows-outside)
 	if !isEstimate || math.Abs(share-float64(far)/rows) > 0.02 {
