@@ -97,13 +97,13 @@ var errFolder = errors.New("it is a folder")
 
 // writeError returns err with the name of the file, in place of the temporary name that it may contain.
 func writeError(name string, err error) error {
-	switch typed := err.(type) {
+	switch fileErr := err.(type) {
 	case nil:
 		return nil
 	case *os.PathError:
-		err = typed.Err
+		err = fileErr.Err
 	case *os.LinkError:
-		err = typed.Err
+		err = fileErr.Err
 	}
 	return fmt.Errorf("cannot write %s: %w", name, err)
 }
@@ -160,7 +160,7 @@ func createTemporary(name string) (*os.File, error) {
 }
 
 // CheckWritable returns an error if Write could not create name. Call it before a long computation whose result goes
-// there.
+// there. A device, a pipe and the file of one of StandardStreams are not checked: the result for them is nil.
 func CheckWritable(name string) error { return writeError(name, checkWritable(name)) }
 
 // checkWritable does what CheckWritable documents. Its errors may contain the name of the temporary file.

@@ -48,8 +48,6 @@ func (embeddedOptions) Help() map[string]string {
 	return map[string]string{"word": strings.Repeat("long ", 3)}
 }
 
-func (allOptions) Help() map[string]string { return map[string]string{"color": "another"} }
-
 // allOptions are options of every type, with every kind of check and condition.
 type allOptions struct {
 	embeddedOptions
@@ -73,16 +71,19 @@ type allOptions struct {
 	Done    func()
 }
 
+// Help has another text for an option of the embedded struct.
+func (allOptions) Help() map[string]string { return map[string]string{"color": "another"} }
+
 // parseFlags sets the options by flags of the form --name=value and completes them.
 func parseFlags(opts *allOptions, args ...string) (*Schema, error) {
-	options := Of(opts)
+	optionSchema := Of(opts)
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if err := options.Lookup(name).Set(value); err != nil {
-			return options, err
+		if err := optionSchema.Lookup(name).Set(value); err != nil {
+			return optionSchema, err
 		}
 	}
-	return options, options.Complete()
+	return optionSchema, optionSchema.Complete()
 }
 
 // TestValuesAndDefaults checks that options of every type are read and written, and have their defaults.

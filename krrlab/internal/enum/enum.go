@@ -1,5 +1,5 @@
-// Package enum converts between the values 0, 1, … of an integer type and their names in flags, files and reports. It
-// implements the methods String and UnmarshalText, and functions such as Parse, of these types.
+// Package enum converts between the values 0, 1, … of an integer type and their names in flags, files and reports. The
+// methods String and UnmarshalText of such a type call Name and Parse.
 package enum
 
 import (
@@ -16,8 +16,7 @@ func Name[E ~int](names []string, v E) string {
 	return names[v]
 }
 
-// Parse returns the value with the given name. If there is none, the error has the name of the type and the valid
-// names.
+// Parse returns the value with the given name. If there is none, the error contains typeName and the valid names.
 func Parse[E ~int](typeName string, names []string, name string) (E, error) {
 	i := slices.Index(names, name)
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 // operations per second for matrix products in float32 and float64.
 type Rates struct{ Read, Gemm32, Gemm64 float64 }
 
-// MeasureRates measures the rates. It takes about a second.
+// MeasureRates measures the Rates of this machine in about a second.
 func MeasureRates() Rates {
 	// The buffer exceeds the caches, and the orders of the matrices are large enough for the full speed of the BLAS.
 	const bufferBytes, order32, order64 = 512 << 20, 2048, 1536

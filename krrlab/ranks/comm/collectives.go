@@ -31,8 +31,8 @@ func (e *RankError) Error() string {
 func (e *RankError) Unwrap() error { return e.err }
 
 // Agree is a collective that returns nil if err is nil on all ranks. Otherwise it returns on all ranks the error of
-// the lowest rank with an error, as a *RankError; with a single rank it returns err itself. If err is an *Error, communication has failed: Agree returns it
-// immediately without waiting for peers.
+// the lowest rank with an error, as a *RankError; with a single rank it returns err itself. If err is an *Error,
+// communication has failed: Agree returns it immediately without waiting for peers.
 func Agree(ctx context.Context, c Comm, err error) error {
 	if _, isCommError := errors.AsType[*Error](err); isCommError || c.Size() == 1 {
 		return err
@@ -62,7 +62,7 @@ func Agree(ctx context.Context, c Comm, err error) error {
 // BroadcastBytes is a collective that returns the data of rank root on all ranks. The other ranks need not know the
 // length, and their data are ignored.
 func BroadcastBytes(ctx context.Context, c Comm, data []byte, root int) ([]byte, error) {
-	length := []int64{0}
+	length := []int64{0} // the sum over the ranks is the length at root, because the others contribute 0
 	if c.Rank() == root {
 		length[0] = int64(len(data))
 	}
@@ -75,7 +75,8 @@ func BroadcastBytes(ctx context.Context, c Comm, data []byte, root int) ([]byte,
 	return data, c.Broadcast(ctx, data, root)
 }
 
-// CheckEqual is a collective that returns errDiffers, as Agree does, if any rank has other bytes than rank 0.
+// CheckEqual is a collective that returns nil if all ranks have the same bytes in local. Otherwise the error of the
+// lowest rank with other bytes than rank 0 is errDiffers, and Agree distributes it.
 func CheckEqual(ctx context.Context, c Comm, local []byte, errDiffers error) error {
 	fromRoot, err := BroadcastBytes(ctx, c, local, 0)
 	if err == nil && !bytes.Equal(fromRoot, local) {
@@ -90,13 +91,12 @@ func BroadcastFloats(ctx context.Context, c Comm, x []float64, root int) error {
 }
 
 // MergeDisjoint is a collective that combines vectors: each number of x is set on one rank and 0 on all others, and is
-// set on all ranks afterwards.
+// set on all ranks afterwards. The sum of the bit patterns is the pattern of the number, because that of 0 is 0.
 func MergeDisjoint(ctx context.Context, c Comm, x []float64) error {
 	return c.AllReduceInt64(ctx, bitsOf(x))
 }
 
-// bitsOf returns the numbers of x as int64 bit patterns that share its memory. Adding the pattern of 0 changes no
-// bits.
+// bitsOf returns the numbers of x as int64 bit patterns that share its memory.
 func bitsOf(x []float64) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
@@ -139,7 +139,8 @@ func RowRange(n, unit, rank, size int) (lo, hi int) {
 	return min(n, blocks*rank/size*unit), min(n, blocks*(rank+1)/size*unit)
 }
 
-// RowCounts returns the number of rows of every rank in the distribution of RowRange, times width.
+// RowCounts returns for every rank the number of entries of its rows in the distribution of RowRange, for a matrix with
+// width columns.
 func RowCounts(n, unit, size, width int) []int {
 	counts := make([]int, size)
 	for rank := range counts {

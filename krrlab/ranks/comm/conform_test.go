@@ -61,7 +61,7 @@ func checkAllReduce(ctx context.Context, c comm.Comm) error {
 	ranks := int64(c.Size())
 	for _, n := range lengths {
 		x := make([]int64, n)
-		for i := range x { // beyond float64's 53 bits
+		for i := range x {
 			x[i] = 1<<55 + int64(i) - int64(c.Rank())
 		}
 		if err := c.AllReduceInt64(ctx, x); err != nil {
@@ -79,15 +79,15 @@ func checkAllReduce(ctx context.Context, c comm.Comm) error {
 // checkAllGather checks blocks of different lengths; if there are several ranks, the block of rank 0 is empty.
 func checkAllGather(ctx context.Context, c comm.Comm) error {
 	for _, n := range lengths {
-		counts, sum := make([]int, c.Size()), 0
+		counts, total := make([]int, c.Size()), 0
 		for rank := range counts {
 			counts[rank] = n * rank / 2 // rank 0 has none
 			if c.Size() == 1 {
 				counts[rank] = n
 			}
-			sum += counts[rank]
+			total += counts[rank]
 		}
-		x, start := make([]float64, sum), 0
+		x, start := make([]float64, total), 0
 		for rank, count := range counts {
 			for i := range count {
 				if x[start+i] = math.NaN(); rank == c.Rank() {
@@ -154,9 +154,9 @@ func checkTraffic(ctx context.Context, c comm.Comm) error {
 	if err := c.Broadcast(ctx, make([]byte, 5), 0); err != nil {
 		return err
 	}
-	want := int64(800 + 80)
+	want := int64(8*100 + 8*10) // bytes of the two calls with numbers
 	if c.Rank() == 0 {
-		want += 5
+		want += 5 // only the root of a broadcast contributes bytes
 	}
 	if difference := c.Traffic().Sub(before); difference.Bytes != want || difference.Calls != 3 ||
 		difference.Seconds < 0 {
@@ -189,20 +189,20 @@ func checkAgree(ctx context.Context, c comm.Comm) error {
 // checkFixedSums adds the same terms on one rank and distributed over the ranks. The sums must be equal.
 func checkFixedSums(ctx context.Context, c comm.Comm) error {
 	const terms = 1000
-	format := comm.NewFixedPoint(terms)
+	fixedPoint := comm.NewFixedPoint(terms)
 	sum, want := []int64{0}, []int64{0}
 	for i := range terms {
 		v := []float64{math.Sin(float64(i))}
-		format.Add(want, v)
+		fixedPoint.Add(want, v)
 		if i%c.Size() == c.Rank() {
-			format.Add(sum, v)
+			fixedPoint.Add(sum, v)
 		}
 	}
 	if err := c.AllReduceInt64(ctx, sum); err != nil {
 		return err
 	}
 	if sum[0] != want[0] {
-		return fmt.Errorf("the sum is %v, want that of one rank, %v", format.Value(sum[0]), format.Value(want[0]))
+		return fmt.Errorf("the sum is %v, want that of one rank, %v", fixedPoint.Value(sum[0]), fixedPoint.Value(want[0]))
 	}
 	return nil
 }

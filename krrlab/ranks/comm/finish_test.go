@@ -18,22 +18,22 @@ func TestFinishAfterStackGrowth(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	set, get := dl.Sym(libc, "pthread_mutexattr_settype"), dl.Sym(libc, "pthread_mutexattr_gettype")
-	if set == 0 || get == 0 {
+	setType, getType := dl.Sym(libc, "pthread_mutexattr_settype"), dl.Sym(libc, "pthread_mutexattr_gettype")
+	if setType == 0 || getType == 0 {
 		t.Skip("no pthread_mutexattr_settype or no pthread_mutexattr_gettype in libc.so.6")
 	}
 	// test replaces MPI_Test, and a spin of an hour never sleeps between two calls of it.
-	r := &request{World: &World{lib: &library{test: get}, spin: time.Hour}}
+	r := &request{World: &World{lib: &library{test: getType}, spin: time.Hour}}
 	code := make(chan int32, 1)
-	go func() {
+	go func() { // the stack of a new goroutine is small, so growStack makes it grow
 		code <- r.finish(func(req *handle) int32 {
 			growStack(1000)
-			return invoke(set, uintptr(unsafe.Pointer(req)), 1)
+			return invoke(setType, uintptr(unsafe.Pointer(req)), 1)
 		})
 	}()
 	time.AfterFunc(2*time.Minute, func() { r.stop.Store(true) }) // so that a failure does not hang the test
-	if c := <-code; c != 0 {
-		t.Errorf("code %d, want 0: the completion flag was not set", c)
+	if got := <-code; got != 0 {
+		t.Errorf("code %d, want 0: the completion flag was not set", got)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 //
 //	suite      only the conformance tests
 //	chunks     the conformance tests, with MPI calls split into chunks
-//	trees      chunks, with the algorithm of many ranks
+//	trees      chunks, with the collectives of the MPI library, which many ranks use
 //	unchanged  checkProcessUnchanged, and the conformance tests
 //	watchdog   the last rank hangs, and the others give up after the limit
 //	cancel     the last rank hangs, and the contexts of the others end
@@ -60,7 +60,7 @@ func writeMessage(rank int, message error) error {
 		0o644)
 }
 
-// runScenario runs a scenario as one rank. Without an error, it prints that the rank passed.
+// runScenario runs a scenario as one rank. If the conformance tests pass, it prints that the rank passed.
 func runScenario(scenario string, launch comm.Launch) error {
 	ctx := context.Background()
 	limit := time.Minute
@@ -232,9 +232,9 @@ func TestMPIFaults(t *testing.T) {
 	}
 }
 
-// TestAloneAsRank checks that a process that was started as one of several ranks gets an error if MPI takes it for
+// TestRankWithoutPeers checks that a process that was started as one of several ranks gets an error if MPI takes it for
 // the only one.
-func TestAloneAsRank(t *testing.T) {
+func TestRankWithoutPeers(t *testing.T) {
 	if !dl.Available {
 		t.Skip("this build loads no MPI library")
 	}
