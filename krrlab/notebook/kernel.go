@@ -14,15 +14,15 @@ import (
 type Options struct {
 	Version   string           // version of the program
 	DataDirs  []string         // folders in which cells look for data
-	Interrupt <-chan os.Signal // a signal interrupts the running cell; never closed; nil for none
+	Interrupt <-chan os.Signal // a signal interrupts the running cell; the caller must not close it; nil for none
 	HTML      string           // file to which Run writes the notebook as an HTML page; "" for none
 	// Parameters, each name=value, replace the values of variables in the cell with the tag "parameters". Only Run uses
 	// them.
 	Parameters []string
 }
 
-// ServeKernel is a Jupyter kernel: it serves the front end that wrote the connection file, until the front end requests
-// a shutdown or ctx ends.
+// ServeKernel runs a Jupyter kernel. It serves the front end that wrote the connection file until the front end
+// requests a shutdown or ctx ends.
 func ServeKernel(ctx context.Context, connectionFile string, options *Options) error {
 	connection, err := jupyter.ReadConnection(connectionFile)
 	if err != nil {

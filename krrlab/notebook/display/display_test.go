@@ -51,7 +51,7 @@ func (r figureReport) HTML() string { return "<p>a</p>" + r.figure.HTML() }
 type node struct {
 	Name string
 	X    []float64
-	In   *node
+	Next *node
 	Err  error
 	M    map[int]int
 }
@@ -62,10 +62,10 @@ func TestRender(t *testing.T) {
 	figure := plots.Convergence("c", 0, plots.Series{Name: "s", X: []float64{0, 1}, Y: []float64{1, 0.1}})
 	captioned := *figure
 	captioned.Title, captioned.Caption = "c <d>", "what is seen"
-	nested := node{Name: "n", X: make([]float64, 5000), M: map[int]int{10: 2, 2: 1}, In: &node{Err: errors.New("ink")}}
+	nested := node{Name: "n", X: make([]float64, 5000), M: map[int]int{10: 2, 2: 1}, Next: &node{Err: errors.New("ink")}}
 	x := points.NewDense(7, 10, nil)
 	x.Row(0)[0] = 1.5
-	set := &datasets.Dataset{Name: "a<b", Task: datasets.Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0},
+	dataset := &datasets.Dataset{Name: "a<b", Task: datasets.Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0},
 		Labels: []string{"no", "yes"}, Columns: []string{"age"}}
 	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"),
 		series.New([]string{"x", "y"}, series.String, "s"))
@@ -85,17 +85,18 @@ func TestRender(t *testing.T) {
 		value     any
 		wantParts map[string]string // part of each representation, by MIME type
 	}{
-		"number":    {3, map[string]string{"text/plain": "3"}},
-		"nil":       {nil, map[string]string{"text/plain": "nil"}},
-		"nil value": {(*drawing)(nil), map[string]string{"text/plain": "nil"}},
-		"struct":    {struct{ A int }{3}, map[string]string{"text/plain": "{A:3}"}},
-		"slice":     {make([]int, 5000), map[string]string{"text/plain": "5000 elements"}},
-		"long":      {strings.Repeat("ü", 20000), map[string]string{"text/plain": "40000 bytes"}},
-		"HTML":      {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
+		"number":      {3, map[string]string{"text/plain": "3"}},
+		"nil":         {nil, map[string]string{"text/plain": "nil"}},
+		"nil value":   {(*drawing)(nil), map[string]string{"text/plain": "nil"}},
+		"struct":      {struct{ A int }{3}, map[string]string{"text/plain": "{A:3}"}},
+		"slice":       {make([]int, 5000), map[string]string{"text/plain": "5000 elements"}},
+		"long string": {strings.Repeat("ü", 20000), map[string]string{"text/plain": "40000 bytes"}},
+		"HTML":        {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
 		"SVG": {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
 			"text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
 		"failing SVG": {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
-		"by value": {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
+		// The methods of drawing have pointer receivers.
+		"drawing by value": {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "",
 			"text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
 		"panics": {panicker{}, map[string]string{"text/plain": "panicker\nHTML panicked: no"}},
 		"image":  {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
@@ -117,30 +118,30 @@ func TestRender(t *testing.T) {
 			"text/plain": "6 bytes"}},
 		"SVG bytes": {display.Any("image/svg+xml", []byte("<svg/>")),
 			map[string]string{"image/svg+xml": "<svg/>", "text/html": "PHN2Zy8+", "text/plain": "6 bytes"}},
-		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.",
+		"data set": {dataset, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.",
 			"text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
-		"pair": {&datasets.TrainTest{Train: set}, map[string]string{"text/html": ">1.5<",
+		"training and test data": {&datasets.TrainTest{Train: dataset}, map[string]string{"text/html": ">1.5<",
 			"text/plain": "test     none"}},
-		"empty pair": {&datasets.TrainTest{}, map[string]string{"text/html": "training none",
+		"empty training and test data": {&datasets.TrainTest{}, map[string]string{"text/html": "training none",
 			"text/plain": "test     none"}},
 		"nested": {&nested,
 			map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] " +
-				"In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
+				"Next:&{Name: X:[] Next:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
 		"huge":            {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
 		"matrix":          {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
 		"matrix by value": {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
 		"empty matrix":    {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
-		"data set by value": {*set, map[string]string{"text/html": "The first 5 of 7 points",
+		"data set by value": {*dataset, map[string]string{"text/html": "The first 5 of 7 points",
 			"text/plain": "a<b: classification"}},
-		"frame":  {frame, map[string]string{"text/html": "a&lt;b (float)", "text/plain": "2 rows × 2 columns"}},
-		"series": {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"K":      {k, plainText("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
-		"Z":      {x, plainText("7 × 10 *points.Dense")},
-		"M":      {precond.Identity{N: 3}, plainText("{N:3}")},
-		"kernel": {kernel.Laplacian{Sigma: 3}, plainText("laplacian(sigma=3)")},
+		"frame":          {frame, map[string]string{"text/html": "a&lt;b (float)", "text/plain": "2 rows × 2 columns"}},
+		"series":         {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"kernel matrix":  {k, plainText("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
+		"points":         {x, plainText("7 × 10 *points.Dense")},
+		"preconditioner": {precond.Identity{N: 3}, plainText("{N:3}")},
+		"kernel":         {kernel.Laplacian{Sigma: 3}, plainText("laplacian(sigma=3)")},
 		"config": {config{Kernel: gaussian, Lambda: 0.5},
 			plainText("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
-		"data": {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
+		"formula": {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
 		"bytes": {display.Any("", []byte("\x89PNG\r\n\x1a\n")),
 			map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
@@ -149,8 +150,8 @@ func TestRender(t *testing.T) {
 			t.Errorf("%s: %v, want an error: %v", name, err, showFails[name])
 		}
 		got := display.Render(test.value).Data
-		// The text is cut after 2,000 bytes, and a note follows.
-		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long" {
+		// A description is cut after 2,000 bytes, and a note follows. A string is shown as it is up to 20,000 bytes.
+		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long string" {
 			t.Errorf("%s: a text of %d bytes", name, len(text))
 		}
 		for mime, part := range test.wantParts {

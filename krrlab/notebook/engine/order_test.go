@@ -21,11 +21,11 @@ import (
 func TestImportOrder(t *testing.T) {
 	paths := slices.Sorted(maps.Keys(Packages()))
 	reference := map[string]string{}
-	seeds := uint64(6)
+	orders := uint64(6) // number of random orders, each with its own seed
 	if suite.Small() {
-		seeds = 2
+		orders = 2
 	}
-	for seed := range seeds {
+	for seed := range orders {
 		e := New(nil)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(paths)) {
 			pkg, err := e.loader.Import(paths[i])
@@ -41,16 +41,18 @@ func TestImportOrder(t *testing.T) {
 			} else if text != reference[path] {
 				t.Errorf("seed %d: %s has other names or types:%s", seed, path, firstDifference(reference[path], text))
 			}
-			table, _ := ixgo.LookupPackage(path)
-			if table == nil || path == "unsafe" {
+			registered, _ := ixgo.LookupPackage(path)
+			if registered == nil || path == "unsafe" {
 				continue
 			}
-			for name, reflectType := range table.NamedTypes {
+			for name, reflectType := range registered.NamedTypes {
 				if got, ok := e.loader.LookupReflect(pkg.Scope().Lookup(name).Type()); !ok || got != reflectType {
 					t.Errorf("seed %d: %s.%s is %v, want %v", seed, path, name, got, reflectType)
 				}
 			}
 		}
+		// The field Dir of a package is set only if ixgo loaded the package from source. The field pkgs is not
+		// exported.
 		for packages := reflect.ValueOf(e.loader.base).Elem().FieldByName("pkgs").MapRange(); packages.Next(); {
 			testkit.Equal(t, packages.Value().Elem().FieldByName("Dir").String(), "", seed, packages.Key())
 		}
@@ -66,7 +68,7 @@ func firstDifference(a, b string) (difference string) {
 			return "\n" + linesA[i] + "\n" + linesB[i]
 		}
 	}
-	return " more or less"
+	return " one text begins with the other"
 }
 
 // listNames lists the names of a package that cells can use.
@@ -85,8 +87,8 @@ func listNames(pkg *types.Package) string {
 				list.WriteString(TypeString(underlying))
 			}
 			list.WriteString(" is type " + name + "\n")
-			for member := range strings.Lines(strings.Join(MemberNames(object.Type()), "\n")) {
-				if member = strings.TrimSpace(member); token.IsExported(member) {
+			for _, member := range MemberNames(object.Type()) {
+				if token.IsExported(member) {
 					list.WriteString("\t" + ObjectString(LookupMember(object.Type(), member)) + "\n")
 				}
 			}
@@ -95,8 +97,8 @@ func listNames(pkg *types.Package) string {
 	return list.String()
 }
 
-// TestImportErrors imports a package that does not exist and one with a wrong table. The error must name the package,
-// and other packages must remain usable.
+// TestImportErrors imports a package that does not exist and one whose table has a constant of an unknown type. The
+// error must name the package, and other packages must remain usable.
 func TestImportErrors(t *testing.T) {
 	e, run := openEngine(t)
 	testkit.Fails(t, testkit.ErrOf(e.loader.Import("go/nowhere")), "package go/nowhere is not in this kernel")
@@ -105,7 +107,7 @@ func TestImportErrors(t *testing.T) {
 	defer delete(Packages(), "broken")
 	Packages()["broken"] = "broken"
 	_ = e.loader.SetImport("broken", types.NewPackage("broken", "broken"), nil)
-	for range 2 {
+	for range 2 { // the failed import must fail again in the same way
 		testkit.Contains(t, run("import \"broken\""), "package broken cannot be imported: ")
 	}
 	testkit.Equal(t, run("import \"strings\"\nstrings.ToUpper(\"a\")"), "→A")

@@ -71,8 +71,9 @@ func parseSelection(arg string) (sel testSelection, err error) {
 }
 
 // runTests executes %test or %bench: it runs go test on a program of the cells that have run. The program contains the
-// functions with the given prefix and everything that they need (see exporter.removeAllButTests). parseSelection explains arg.
-// patternFlag selects functions by the pattern; otherFlag deselects those of the other kind.
+// functions with the given prefix and everything that they need (see exporter.removeAllButTests). parseSelection
+// explains arg. The prefix is Test or Benchmark. patternFlag selects functions of this kind by the pattern; otherFlag
+// deselects all functions of the other kind.
 func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	sel, err := parseSelection(arg)
 	if err != nil {
@@ -121,11 +122,13 @@ func (s *Session) runTests(arg, prefix, patternFlag, otherFlag string) error {
 	return nil
 }
 
-// removeAllButTests removes the parts of all cells that no selected function needs: a function whose name has the prefix and
-// matches the pattern, as go test defines it. A function needs the last declaration of each name in its code, the
-// methods of a type, and all statements that mention a variable. It is an error if there is no such function, or if a
-// statement is needed that uses a variable which was declared again later. removeAllButTests returns the names of the cells
-// with needed statements.
+// removeAllButTests removes all parts of cells that no selected function needs. A function is selected if its name has
+// the prefix and matches the pattern, and if its parameter is a *testing.T or *testing.B, of which the letter is the
+// first one of the prefix. A function needs the last declaration of each name in its code, the methods of a type, and
+// all statements that mention a variable.
+//
+// It returns the names of the cells with needed statements. It returns an error if no function is selected, or if a
+// needed statement uses a variable that was declared again later.
 func (exp *exporter) removeAllButTests(prefix string, pattern *regexp.Regexp) (rerunCells []string, err error) {
 	latest := map[string]types.Object{} // last object of each name
 	for cellPart := range exp.allParts() {

@@ -10,10 +10,11 @@ import (
 )
 
 // TestReadConnection checks connection files. Missing values are replaced by safe ones, and unsafe, unknown or invalid
-// values are rejected with an error of one line that names the file.
+// values are rejected with an error of one line that names the file. Listen must also refuse to serve all interfaces
+// without a key.
 func TestReadConnection(t *testing.T) {
 	const ports = `"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":65535`
-	for _, test := range []struct{ file, wantAddress, wantError string }{
+	for _, test := range []struct{ content, wantAddress, wantError string }{
 		{`{"transport":"tcp","ip":"127.0.0.1","signature_scheme":"hmac-sha256","key":"k","kernel_name":"x",` + ports +
 			`}`, "tcp://127.0.0.1:1", ""},
 		{`{` + ports + `}`, "tcp://127.0.0.1:1", ""},
@@ -37,15 +38,15 @@ func TestReadConnection(t *testing.T) {
 		{`{"signature_scheme":"none",` + ports + `}`, "", `signature_scheme "none"`},
 		{`[]`, "", "cannot unmarshal"},
 	} {
-		name := filepath.Join(t.TempDir(), "c.json")
-		testkit.OK(t, os.WriteFile(name, []byte(test.file), 0o600))
-		connection, err := ReadConnection(name)
+		path := filepath.Join(t.TempDir(), "c.json")
+		testkit.OK(t, os.WriteFile(path, []byte(test.content), 0o600))
+		connection, err := ReadConnection(path)
 		switch {
 		case test.wantError == "" && (err != nil || connection.address(connection.ShellPort) != test.wantAddress):
-			t.Errorf("%s: address %v, %v", test.file, connection.address(connection.ShellPort), err)
+			t.Errorf("%s: address %v, %v", test.content, connection.address(connection.ShellPort), err)
 		case test.wantError != "" && (err == nil || !strings.Contains(err.Error(), test.wantError) ||
-			!strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
-			t.Errorf("%s: %v, want %s", test.file, err, test.wantError)
+			!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: %v, want %s", test.content, err, test.wantError)
 		}
 	}
 	if server, err := Listen(Connection{IP: "0.0.0.0"}, nil); err == nil {

@@ -172,6 +172,7 @@ func TestBuildProgram(t *testing.T) {
 		{"", "fmt.Print(1)", "1"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/here/v2/apart", "fmt.Print(apart.Four)", "example.test/here/v2/apart: not in the module cache"},
+		// The failed build must not affect the next one.
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
 		// The module of the folder requires this version, which is not the newest one.
