@@ -44,12 +44,13 @@ func factorFromColumns(ctx context.Context, bench stage.Bench, s int, compute fa
 type extension struct{}
 
 // Extend implements stage.ExtensibleSource.
-func (extension) Extend(ctx context.Context, bench stage.Bench, z *stage.FeatureMatrix) (*stage.FeatureMatrix, error) {
+func (extension) Extend(ctx context.Context, bench stage.Bench,
+	previous *stage.FeatureMatrix) (*stage.FeatureMatrix, error) {
 	extend := func(k lowrank.Source, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 		o.Comm = nil
-		return z.Factor.Extend(ctx, k, o)
+		return previous.Factor.Extend(ctx, k, o)
 	}
-	return factorFromColumns(ctx, bench, z.Z.D, extend)
+	return factorFromColumns(ctx, bench, previous.Z.D, extend)
 }
 
 // pivotSource computes factors by randomly pivoted Cholesky, which stopResidual may end (lowrank.Options.StopResidual).
@@ -79,8 +80,8 @@ const (
 )
 
 // addPivotCost predicts the cost of a factor of s random pivots: ns(1.1·ε_exact + 66/E + 4/T + 1.6s/G₆₄) seconds.
-// ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds); the other symbols are those of
-// Features.Cost.
+// ε_exact is the time of an entry of the exact K (cost.Model.ExactEntrySeconds). E, T and G₆₄ are the rates of
+// exponentials, of the first write to memory, and of matrix products in float64 (cost.Model).
 func addPivotCost(m *cost.Model, s int, predicted *cost.PrecondCost) {
 	if s == 0 {
 		return

@@ -27,20 +27,24 @@ const (
 	minDamping   = 0.05 // smallest ω that the rule chooses
 )
 
-// pilotSums are sums over pilot points i, and in the end means for logs. Element a of energy is for k = minNeighbors·2^a neighbors. Element 0 of logs
-// is for k = 0, and element a+1 for as many neighbors as element a of energy.
+// pilotSums are sums over pilot points i; sumPilotSample divides logVariances by the number of points. Element a of
+// neighborSquares is for k = minNeighbors·2^a neighbors. Element 0 of logVariances is for k = 0, and element a+1 for as
+// many neighbors as element a of neighborSquares. c_ij = R_ij/√((R_ii+λ)(R_jj+λ)), and the nearest points are those
+// with the largest c_ij². The package comment defines F, G, R, V, M, ω and π.
 type pilotSums struct {
-	logs   [maxDoublings + 2]float64 // Σ log(1/G_ii²), the logarithms of the conditional variances
-	energy [maxDoublings + 1]float64 // Σ c_ij² over the k nearest points j, with c_ij = R_ij/√((R_ii+λ)(R_jj+λ))
-	total  float64                   // Σ c_ij² over all candidates j
+	logVariances    [maxDoublings + 2]float64 // Σ log(1/G_ii²), the logarithms of the conditional variances
+	neighborSquares [maxDoublings + 1]float64 // Σ c_ij² over the k nearest points j
+	totalSquares    float64                   // Σ c_ij² over all candidates j
 }
 
 // chooseParameters sets k and ω, by a rule if the options leave them open. The rule uses a pilot sample, the last
 // points of π: they are a random sample of all points, and all others precede them. It doubles k as long as that lowers
 // the geometric mean of the conditional variances 1/G_ii² by 5 %. It sets ω = max(ρ³, 0.05), where ρ is the share of
-// the squared correlations in R that the neighbors account for. If ρ is near 1, R is local, and M needs no damping. If
-// most of the correlation lies elsewhere, as for an R with many small eigenvalues, neighbors cannot explain it, and V
-// should be near λI. The exponent 3 was fitted to sixteen problems.
+// the squared correlations in R that the neighbors account for; ω = 1 if all correlations are zero.
+//
+// If ρ is near 1, R is local, and M needs no damping. If most of the correlation lies elsewhere, as for an R with many
+// small eigenvalues, neighbors cannot explain it, and V should be near λI. The exponent 3 was fitted to sixteen
+// problems.
 func (b *builder) chooseParameters(ctx context.Context) error {
 	requestedNeighbors := min(max(b.options.Neighbors, 0), b.n-1)
 	if b.options.Neighbors != 0 && b.options.Damping > 0 {
@@ -61,22 +65,23 @@ func (b *builder) chooseParameters(ctx context.Context) error {
 	}
 
 	if b.k = requestedNeighbors; b.options.Neighbors == 0 {
-		for doublings = 0; doublings < maxDoublings && s.logs[doublings+1]-s.logs[doublings+2] > minDecrease; {
+		doublings = 0
+		for doublings < maxDoublings && s.logVariances[doublings+1]-s.logVariances[doublings+2] > minDecrease {
 			doublings++
 		}
 		b.k = min(minNeighbors<<doublings, b.n-1)
 	}
 	if b.damping = b.options.Damping; b.damping == 0 {
 		b.damping = 1
-		if s.total > 0 {
-			b.damping = min(1, max(minDamping, math.Pow(s.energy[doublings]/s.total, 3)))
+		if s.totalSquares > 0 {
+			b.damping = min(1, max(minDamping, math.Pow(s.neighborSquares[doublings]/s.totalSquares, 3)))
 		}
 	}
 	return nil
 }
 
-// sumPilotSample returns sums over the last rows points of π, with at most k neighbors for each, chosen among the points
-// before the sample. logs are divided by the number of rows.
+// sumPilotSample returns sums over the last rows points of π, with at most k neighbors for each, chosen among the
+// points before the sample. The elements of logVariances are means over the rows.
 func (b *builder) sumPilotSample(ctx context.Context, rows, k int) (s pilotSums, err error) {
 	sums := make([]pilotSums, rows)
 	workers := make([]worker, accel.Threads())
@@ -98,13 +103,13 @@ func (b *builder) sumPilotSample(ctx context.Context, rows, k int) (s pilotSums,
 		}
 	}
 	for _, terms := range sums {
-		for a := range terms.logs {
-			s.logs[a] += terms.logs[a] / float64(rows)
+		for a := range terms.logVariances {
+			s.logVariances[a] += terms.logVariances[a] / float64(rows)
 		}
-		for a := range terms.energy {
-			s.energy[a] += terms.energy[a]
+		for a := range terms.neighborSquares {
+			s.neighborSquares[a] += terms.neighborSquares[a]
 		}
-		s.total += terms.total
+		s.totalSquares += terms.totalSquares
 	}
 	return s, nil
 }
@@ -115,8 +120,8 @@ type pilotPoint struct {
 	column mat.Vector
 }
 
-// addPilotPoint adds the terms of one point to s. Its neighbors are the k nearest of the points of candidates, which
-// are rows of G.
+// addPilotPoint adds the terms of one point to s. Its neighbors are the k nearest of the candidates, which are given as
+// rows of G.
 func (b *builder) addPilotPoint(w *worker, s *pilotSums, point pilotPoint, candidates []int32, k int) {
 	i := point.index
 	squares := buffer.Grow(&w.scores, b.n) // c_ij²
@@ -129,7 +134,7 @@ func (b *builder) addPilotPoint(w *worker, s *pilotSums, point pilotPoint, candi
 	threshold := 0.0 // c_ij² of the last neighbor, or 0 while there are fewer than k
 	for _, row := range candidates {
 		j := b.pointOf[row]
-		s.total += squares[j]
+		s.totalSquares += squares[j]
 		if squares[j] < threshold {
 			continue
 		}
@@ -143,18 +148,18 @@ func (b *builder) addPilotPoint(w *worker, s *pilotSums, point pilotPoint, candi
 		}
 	}
 	for position, j := range neighbors {
-		for doublings := range s.energy {
+		for doublings := range s.neighborSquares {
 			if position < minNeighbors<<doublings {
-				s.energy[doublings] += squares[j]
+				s.neighborSquares[doublings] += squares[j]
 			}
 		}
 	}
 	b.setLogVariances(w, s, append(neighbors, i))
 }
 
-// setLogVariances sets s.logs for a pilot point. idx has the k nearest neighbors of the point, the nearest first, and then the
-// point. The last column u of the upper Cholesky factor of (R+λI)(idx, idx) gives all conditional variances: given the
-// first m neighbors, the variance of the point is u_{m+1}² + … + u_{k+1}².
+// setLogVariances sets s.logVariances for a pilot point. idx has the k nearest neighbors of the point, the nearest
+// first, and then the point. The last column u of the upper Cholesky factor of (R+λI)(idx, idx) gives all conditional
+// variances: given the first m neighbors, the variance of the point is u_{m+1}² + … + u_{k+1}².
 func (b *builder) setLogVariances(w *worker, s *pilotSums, idx []int) {
 	order := len(idx)
 	a, ld := b.localMatrix(w, idx)
@@ -164,14 +169,14 @@ func (b *builder) setLogVariances(w *worker, s *pilotSums, idx []int) {
 	lastColumn := a[order-1:]
 	variance := math.Pow(lastColumn[(order-1)*ld], 2)
 	count := order - 1
-	for step := len(s.logs) - 1; step >= 0; step-- {
+	for element := len(s.logVariances) - 1; element >= 0; element-- {
 		limit := 0
-		if step > 0 {
-			limit = min(minNeighbors<<(step-1), order-1)
+		if element > 0 {
+			limit = min(minNeighbors<<(element-1), order-1)
 		}
 		for ; count > limit; count-- {
 			variance += math.Pow(lastColumn[(count-1)*ld], 2)
 		}
-		s.logs[step] = math.Log(variance)
+		s.logVariances[element] = math.Log(variance)
 	}
 }

@@ -17,9 +17,9 @@ type ResidualPolicy int
 
 const (
 	// AutoResidual means ExactResidual if that costs little: if the work n²d (points.DistanceWork, less for sparse
-	// points) is at most 2e10, or for 16-bit tiles of points in bytes. Otherwise it means StoredResidual. If the
-	// estimated error then leaves less than half of the tolerance, and the work is at most 5e11 (some seconds),
-	// ExactResidual follows.
+	// points) is at most 2e10 (5e11 for an expensive kernel, kernel.IsExpensive), or for 16-bit tiles of points in
+	// bytes. Otherwise it means StoredResidual. If the estimated error then leaves less than half of the tolerance, and
+	// the work is at most 5e11 (some seconds), ExactResidual follows.
 	AutoResidual ResidualPolicy = iota
 	// ExactResidual computes K again in float64, tile by tile, unless K is stored in float64 and its proved error is
 	// negligible. It takes n²d/2 multiply-adds and gives a certain bound of the rounding errors (Solution.Rounding). If
@@ -58,11 +58,12 @@ type Policy struct {
 	// one coordinate of one pair of points.
 	EvalWork float64
 
-	// PreferredErrorFactor·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller value
-	// requires a wider storage or computes K from differences; a larger value leaves more answers to refine. The value
-	// can be above 1 because c_j lies mostly outside the leading eigenvectors, in which E is largest. For example, on
-	// ADULT with λ = 0.01, τ = 1e-3 and ‖E‖₂ ≈ 2.3e-4 in float32 (without a gram.Choice.Shift), an iteration ended with
-	// the recursive residual 1.9e-4; its true residual was 1.8e-3 computed in float32 and 1.9e-4 in float64.
+	// PreferredErrorFactor·τλ is the preferred bound of ‖E‖₂ if true residuals are computed with an exact K. A smaller
+	// value requires a wider storage or computes K from differences; a larger value leaves more answers to refine. The
+	// value can be above 1 because c_j lies mostly outside the leading eigenvectors, in which E is largest. For
+	// example, on ADULT with λ = 0.01, τ = 1e-3 and ‖E‖₂ ≈ 2.3e-4 in float32 (without a gram.Choice.Shift), an
+	// iteration ended with the recursive residual 1.9e-4; its true residual was 1.8e-3 computed in float32 and 1.9e-4
+	// in float64.
 	PreferredErrorFactor float64
 	// λ/StorageErrorDivisor is the largest bound of ‖E‖₂ that is ever requested, whatever the residual. A larger value
 	// requires a more accurate storage.
@@ -160,9 +161,9 @@ func (s *System) MayRecompute() bool {
 	return s.Residual == ExactResidual || s.Residual == AutoResidual && s.work() <= s.Policy.RefineWork
 }
 
-// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredErrorFactor·τλ. For an expensive kernel it returns a
-// negligible number, which forces a storage in float64: each entry of K is then evaluated only once and serves the
-// residuals too.
+// PreferredError returns the preferred bound of ‖E‖₂, Policy.PreferredErrorFactor·τλ. For an expensive kernel it
+// returns 1e-300, which no storage with rounding errors meets. This forces a storage in float64: each entry of K is
+// then evaluated only once and serves the residuals too.
 func (s *System) PreferredError() float64 {
 	if kernel.IsExpensive(s.Kernel) {
 		return 1e-300
@@ -193,10 +194,10 @@ func (s *System) DirectStorage() gram.Storage {
 	return gram.Float64
 }
 
-// setTolFraction sets options.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
+// setAccuracy sets options.TolFraction, the share of the tolerance at which an iteration with products by a ends. If
 // exact is not nil, it also makes package pcg restart from true residuals computed with exact, or with a if the error
 // of a is negligible.
-func (r *run) setTolFraction(options *pcg.Options, a, exact *gram.Matrix) {
+func (r *run) setAccuracy(options *pcg.Options, a, exact *gram.Matrix) {
 	policy, stored := &r.Policy, a.Choice()
 	// The unused part of the tolerance is for the error that the checked rows will reveal.
 	if options.TolFraction = policy.TolFraction; exact == nil && !r.isRefinement && a.Storage() != gram.Float64 {

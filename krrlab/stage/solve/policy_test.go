@@ -82,20 +82,20 @@ func TestTolFractions(t *testing.T) {
 	} {
 		s.Tol = s.Policy.ErrorShare * storageError / s.Lambda / errorShare
 		var options pcg.Options
-		(&run{System: s}).setTolFraction(&options, a, nil)
+		(&run{System: s}).setAccuracy(&options, a, nil)
 		testkit.Near(t, options.TolFraction, wantShares[0], 1e-12, errorShare)
 		testkit.Near(t, s.recomputedTol(3, a), 3*wantShares[1], 1e-12, errorShare)
 	}
 	var options pcg.Options
 	refinement := &run{System: s, isRefinement: true}
-	if refinement.setTolFraction(&options, a, nil); options.TolFraction != s.Policy.TolFraction ||
+	if refinement.setAccuracy(&options, a, nil); options.TolFraction != s.Policy.TolFraction ||
 		options.Exact != nil {
 		t.Errorf("a refinement has the fraction %g of the tolerance, want %g", options.TolFraction,
 			s.Policy.TolFraction)
 	}
 	for _, restartReduction := range []float64{0.05, 1e9} {
 		s.Policy.RestartReduction = restartReduction
-		if refinement.setTolFraction(&options, a, exact); options.TolFraction != s.Policy.TolFraction ||
+		if refinement.setAccuracy(&options, a, exact); options.TolFraction != s.Policy.TolFraction ||
 			options.Exact.(*residualOperator).Matrix != exact ||
 			math.Abs(options.ReachableReduction-min(restartReduction*storageError/s.Lambda, 0.5)) > 1e-12 {
 			t.Errorf("a refinement with K in float64 has the fraction %g of the tolerance and a reduction by %g",

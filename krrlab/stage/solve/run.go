@@ -132,7 +132,7 @@ func (r *run) conjugateGradients(ctx context.Context, options *pcg.Options, resi
 	if err := r.startBounds(ctx, options); err != nil {
 		return nil, err
 	}
-	r.setTolFraction(options, r.A, residual.matrix)
+	r.setAccuracy(options, r.A, residual.matrix)
 	options.MaxIter, options.Monitor = r.MaxIter, r.watch(ctx, sol.Iterations, r.bounds.Check, r.bounds.ExpectedTol)
 	sol.ResidualKind = residual.kind
 	start := time.Now()

@@ -27,8 +27,7 @@ import (
 // that estimates from the checked rows are exact up to rounding.
 const numPoints = 150
 
-// newSystem returns a system with two right-hand sides, the second 1,000 times as large as the first, after applying
-// change.
+// newSystem returns a system with two random right-hand sides, the second scaled by 1,000, after applying change.
 func newSystem(change func(*System)) *System {
 	s := &System{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, MinEigenvalue: 0.01, ProvedSemidefinite: true,
 		Solver: PCG, Tol: 1e-6,
@@ -120,7 +119,7 @@ func TestRun(t *testing.T) {
 		change          func(*System)
 		wantStatus      pcg.Status
 		wantKind        string // ResidualKind
-		wantSampledRows int    // number of rows of K that are checked in float64
+		wantSampledRows int    // number of checked rows (StoredResidual)
 		wantCriterion   string // criterion that the answer meets
 	}{
 		"pcg": {func(s *System) {}, pcg.Converged, ResidualInStored64, 0, "residual"},
@@ -136,7 +135,7 @@ func TestRun(t *testing.T) {
 			ResidualInFloat64, 0, "residual"},
 		"refined": {func(s *System) { s.Policy.ExactWork, s.Storage, s.Tol = -1, gram.Float32, 1e-8 },
 			pcg.Converged, ResidualInFloat64, 0, "residual"},
-		"not refined": {func(s *System) {
+		"refinement not allowed": {func(s *System) {
 			s.Policy.ExactWork, s.Policy.RefineWork, s.Storage, s.Tol = -1, -1, gram.Float32, 1e-8
 		},
 			pcg.Inaccurate, ResidualInStored, numPoints, ""},
@@ -151,7 +150,7 @@ func TestRun(t *testing.T) {
 			fixed16(s)
 			s.Policy.RefineWork, s.Policy.RecomputedTolFractions, s.Tol = -1, [2]float64{1e-9, 1e-9}, 1e-4
 		}, pcg.Converged, recomputedIn(kernel.Float32), numPoints, "residual"},
-		"points of bytes": {func(s *System) {
+		"points stored in bytes": {func(s *System) {
 			fixed16(s)
 			s.Policy.RefineWork, s.Tol = -1, 1e-9
 			x := points.NewBytes(numPoints, 2, 0.1, nil)
@@ -164,7 +163,7 @@ func TestRun(t *testing.T) {
 			ResidualInFloat64, 0, "anorm"},
 		"labels": {func(s *System) { s.Stop = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.05} }, pcg.Stopped,
 			ResidualInStored64, 0, "labels"},
-		"labels of 16 bits": {func(s *System) {
+		"labels, stored in 16 bits": {func(s *System) {
 			s.Stop, s.Storage, s.Tol = bound.Stop{Rule: bound.ByLabels, MaxUndecided: 0.1}, gram.Fixed16, 1e-9
 		}, pcg.Converged, ResidualInFloat64, 0, "residual"},
 		"few iterations": {func(s *System) { s.MaxIter = 3 }, pcg.MaxIterations, ResidualInStored64, 0, ""},
@@ -234,7 +233,7 @@ func TestEarlyEnd(t *testing.T) {
 			if sol.Status != pcg.Canceled || sol.ResidualKind != ResidualRecursive || sol.TrueResidual.Known() {
 				t.Errorf("%s, canceled: %v, %s", name, sol.Status, sol.ResidualKind)
 			}
-			// The recursive residuals are close to the true ones: they differ by at most 1e-4, more than by rounding.
+			// The recursive residuals differ from the true ones by more than rounding, but by at most 1e-4.
 			sol.ColumnTrueResiduals, sol.ColumnRoundings = sol.History[5].Columns, []float64{1e-4, 1e-4}
 			sol.Seconds.Residual = 1
 			s.checkClaims(t, sol, c)

@@ -74,24 +74,24 @@ type System struct {
 	ProvedSemidefinite bool
 
 	Solver       Solver
-	Tol          float64 // tolerance τ of the relative residual
-	MaxIter      int
+	Tol          float64      // tolerance τ of the relative residual
+	MaxIter      int          // largest number of iterations
 	Storage      gram.Storage // storage of K; Auto leaves it to the MatrixBuilder
 	RetryFloat64 bool         // whether a planned direct solve in float32 that misses τ is repeated in float64
 	Tiles        gram.Tiles   // whether K is stored in dense or in sparse tiles
 	Memory       accel.Budget // memory budget of a direct solve, in addition to the points
-	Seed         uint64
+	Seed         uint64       // seed of the random rows and probes of estimates
 	Residual     ResidualPolicy
-	Policy       Policy
-	Stop         bound.Stop
-	StopRows     *datasets.Dataset // rows whose labels stop rule labels watches, not scaled; nil: the training rows
+	Policy       Policy            // work that is spent on accuracy, normally DefaultPolicy
+	Stop         bound.Stop        // rule that ends the iteration; zero: the tolerance of the residual
+	StopRows     *datasets.Dataset // unscaled rows whose labels bound.ByLabels observes; nil: the training rows
 
 	Comm       comm.Comm               // ranks that share the solve
 	Monitor    func(stage.Event) error // receives progress, and ends the solve if it returns an error; not nil
 	Plan       *plan.Report            // plan that chose the method; nil: none
 	Checkpoint *Checkpoint             // nil: the solve saves no state
 	// Start has coefficients from which the iteration starts, n×t; nil: from 0. Stop rule anorm always starts from 0,
-	// because the iteration then bounds ‖c*‖_A, for the exact solution c*, from below. Direct solvers ignore Start.
+	// because an iteration from 0 bounds ‖c*‖_A from below; c* is the exact solution. Direct solvers ignore Start.
 	Start *mat.Dense
 	// StartTrace is an upper bound of λ·tr(A⁻¹)/n, A = K+λI, which stop rule predictions uses instead of an estimate;
 	// 0: none.

@@ -21,7 +21,8 @@ import (
 // defaultKernels are the kernels tried by default, ordered from the smoothest to the roughest.
 var defaultKernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
 
-// Options of a search. Zero values mean the defaults. The search does not vary a kernel parameter or λ that is set.
+// Options configure a search. Zero values mean the defaults. The search does not vary a kernel
+// parameter or λ that is set.
 type Options struct {
 	// Kernels are the kernels to try, with parameters if they are not to be searched, such as "polynomial degree=3"
 	// (kernel.Variants). The default is defaultKernels.
@@ -44,8 +45,9 @@ type Options struct {
 	Rows int `flag:"rows" default:"2000" check:">=10"`
 	// Metric is the quantity to optimize: a model.Metric, or auto for the share of wrong labels or the RMSE.
 	Metric string `flag:"metric" default:"auto" check:"one of auto error auc logloss balanced-error f1 rmse"`
-	// Points is the number of points, pairs of a scale and λ, after which the first level of the search ends. The
-	// coarse grid of each kernel is evaluated even if all grids together have more points.
+	// Points is the number of evaluated points after which the first level of the search ends. A point of the search is
+	// a pair of a scale and λ, and a level is one number of rows (package comment). The coarse grid of each kernel is
+	// evaluated even if all grids together have more points.
 	Points int `flag:"points" default:"120" check:">=1" help:"points after which the first level ends, once the coarse grid of each kernel is evaluated"`
 	// Gain is the smallest relative reduction of the error that is worth another point: a level ends when the expected
 	// reduction is smaller. A smaller Gain evaluates more points.
@@ -120,8 +122,8 @@ func (o *Options) check() error {
 	return err
 }
 
-// requiresDistance reports whether the options require a search for length scales or a matrix. If none is possible,
-// this is then an error.
+// requiresDistance reports whether the options require a search for length scales or a matrix, so that check returns
+// an error if no such search is possible.
 func (o *Options) requiresDistance() bool {
 	return o.Distance == lengthsDistance || o.Distance == fullDistance
 }
@@ -174,12 +176,12 @@ func (f *family) kernel(scale float64) kernel.Kernel {
 	return f.base.WithScale(scale)
 }
 
-// coordinate returns the scale (axis 0) or λ (axis 1) of a point, to three digits unless the options set it.
-func (f *family) coordinate(axis int, x gridPoint) float64 {
-	if f.fixed[axis] > 0 {
-		return f.fixed[axis]
+// coordinate returns the scale (index 0) or λ (index 1) of a point, to three digits unless the options set it.
+func (f *family) coordinate(index int, x gridPoint) float64 {
+	if f.fixed[index] > 0 {
+		return f.fixed[index]
 	}
-	return roundToThreeDigits(math.Exp(x[axis]))
+	return roundToThreeDigits(math.Exp(x[index]))
 }
 
 // families returns the kernels to try, without their grids. It returns an error for a kernel that is not registered or
@@ -230,12 +232,12 @@ func (o *Options) family(name string, k kernel.Kernel) (*family, error) {
 		return nil, fmt.Errorf("the kernel %s cannot be tuned: its method WithScale returns a %T, want a %T", name,
 			scaled, k)
 	}
-	family := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
+	result := &family{name: name, base: base, fixed: [2]float64{0, o.Lambda}}
 	if kernel.ArgumentOf(k) != kernel.InnerProduct && o.Sigma > 0 {
-		family.fixed[0] = o.Sigma
-		family.base = base.WithScale(o.Sigma).(kernel.Scaled)
+		result.fixed[0] = o.Sigma
+		result.base = base.WithScale(o.Sigma).(kernel.Scaled)
 	}
-	return family, kernel.Validate(family.base)
+	return result, kernel.Validate(result.base)
 }
 
 // gridProduct yields all points whose coordinates are in the two lists.
@@ -251,14 +253,14 @@ func gridProduct(axes [2][]float64) iter.Seq[gridPoint] {
 	}
 }
 
-// axis describes a geometric grid from lo to hi with the ratio step, in multiples of a unit.
+// axis describes a geometric grid from lo to hi with the given ratio of successive values, in multiples of a unit.
 type axis struct {
-	lo, hi, step float64
-	start        []float64 // values at which the search begins
+	lo, hi, ratio float64
+	start         []float64 // values at which the search begins
 }
 
 // scaleAxis and lambdaAxis are the grids of the scale, in multiples of the typical scale of the rows, and of λ, in
-// multiples of the mean of K's diagonal. Their limits and steps were chosen by judgment.
+// multiples of the mean of K's diagonal. Their limits and ratios were chosen by judgment.
 var (
 	scaleAxis  = axis{1.0 / 16, 16, math.Pow(2, 0.25), []float64{0.2, 0.6, 1.8}}
 	lambdaAxis = axis{1e-7, 1e3, math.Pow(10, 0.25), []float64{1e-5, 1e-3, 0.1, 3}}
@@ -270,7 +272,8 @@ func (a axis) grid(fixed, unit float64) (grid, start []float64) {
 	if fixed > 0 {
 		return []float64{math.Log(fixed)}, []float64{math.Log(fixed)}
 	}
-	for multiple := a.lo; multiple < a.hi*math.Sqrt(a.step); multiple *= a.step { // √step includes hi despite rounding
+	// The factor √ratio includes hi despite rounding.
+	for multiple := a.lo; multiple < a.hi*math.Sqrt(a.ratio); multiple *= a.ratio {
 		grid = append(grid, math.Log(roundToThreeDigits(unit*multiple)))
 	}
 	for _, multiple := range a.start {

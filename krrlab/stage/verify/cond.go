@@ -28,14 +28,14 @@ type Spectrum struct {
 func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, stream rng.Stream) (*Spectrum, error) {
 	const roundUp = 1 + 4*unitRoundoff // covers the few rounding errors of an expression of positive terms
 	n := float64(m.N)
-	traceBound := n * m.Largest * roundUp // λ_max(K) ≤ tr K
-	if m.function.mayBeNegative {         // for such kernels k(x, x) has rounding errors
+	traceBound := n * m.MaxDiagonal * roundUp // λ_max(K) ≤ tr K
+	if m.function.mayBeNegative {             // for such kernels k(x, x) has rounding errors
 		traceBound += n * m.EntryError
 	}
 	spectrum := &Spectrum{SimpleBound: (1 + traceBound/lambda) * roundUp}
 	// The rounding errors of the entries change K by at most nδ in the 2-norm, and a product Kv has an error of at most
 	// sumError·|K||v|.
-	productError := n*m.EntryError + m.sumError()*n*m.Largest
+	productError := n*m.EntryError + m.sumError()*n*m.MaxDiagonal
 	powerSteps := (passes + 2) / 3
 	lo, hi, err := m.boundLargest(ctx, powerSteps)
 	if err != nil {
@@ -77,7 +77,7 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, stream rn
 // not include rounding errors of the products.
 func (m *Matrix) boundLargest(ctx context.Context, steps int) (lo, hi float64, err error) {
 	v, product := slices.Repeat([]float64{1}, m.N), make([]float64, m.N)
-	hi = float64(m.N) * m.Largest
+	hi = float64(m.N) * m.MaxDiagonal
 	for range steps {
 		if err := m.mulAbs(ctx, product, v, 1); err != nil {
 			return 0, 0, err

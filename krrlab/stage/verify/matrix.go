@@ -19,10 +19,10 @@ const sumBlock = 256
 
 // Matrix is the kernel matrix K of n points, processed row by row.
 type Matrix struct {
-	N, D       int     // number and dimension of the points
-	Largest    float64 // largest diagonal entry, max_i k(x_i, x_i)
-	EntryError float64 // bound of the rounding error of an entry of K, δ
-	Stored     bool    // whether K is stored; otherwise its rows are formed again for each product
+	N, D        int     // number and dimension of the points
+	MaxDiagonal float64 // largest diagonal entry, max_i k(x_i, x_i)
+	EntryError  float64 // bound of the rounding error of an entry of K, δ
+	Stored      bool    // whether K is stored; otherwise its rows are formed again for each product
 	// Weights are the weights w_i of the rows, for Apply and Residual; nil means ones.
 	Weights []float64
 
@@ -60,13 +60,13 @@ func New(ctx context.Context, ranks comm.Comm, spec kernel.Spec, x points.Points
 		comm: ranks}
 	for i := range n {
 		m.diag[i] = function.diagonal(m.x[i*d : (i+1)*d])
-		m.Largest = max(m.Largest, m.diag[i])
+		m.MaxDiagonal = max(m.MaxDiagonal, m.diag[i])
 	}
-	if math.IsInf(m.Largest, 0) || math.IsNaN(m.Largest) {
-		return nil, fmt.Errorf("verify: k(x, x) is %v", m.Largest)
+	if math.IsInf(m.MaxDiagonal, 0) || math.IsNaN(m.MaxDiagonal) {
+		return nil, fmt.Errorf("verify: k(x, x) is %v", m.MaxDiagonal)
 	}
 	m.skipZeros()
-	m.EntryError = m.entryError(m.Largest, m.maxSqNorm)
+	m.EntryError = m.entryError(m.MaxDiagonal, m.maxSqNorm)
 	return m, m.storeRows(ctx, memory)
 }
 

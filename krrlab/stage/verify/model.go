@@ -281,7 +281,7 @@ func (c *checker) checkResidual(ctx context.Context) error {
 		norm = max(norm, upperNorm)
 	}
 	worst, upper := c.residualNorms.worstRelative(c.residualNorms.Norms), c.residualNorms.worstRelative(upperNorms)
-	bound := math.Sqrt(c.matrix.Largest) * norm / (2 * math.Sqrt(c.result.Lambda))
+	bound := math.Sqrt(c.matrix.MaxDiagonal) * norm / (2 * math.Sqrt(c.result.Lambda))
 	c.result.Residual, c.result.Rounding = stage.Number(worst), stage.Number(upper-worst)
 	c.result.Norm, c.result.PredictionBound = stage.Number(norm), stage.Number(bound)
 	return nil

@@ -37,7 +37,7 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	}
 	rounding = make([]float64, t)
 	for j, norm := range oneNorms(c, t) {
-		rounding[j] = (m.EntryError + m.sumError()*m.Largest) * norm
+		rounding[j] = (m.EntryError + m.sumError()*m.MaxDiagonal) * norm
 	}
 	return v, rounding, nil
 }
@@ -164,7 +164,7 @@ func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t in
 // boundAndGap sets bounds to the bounds of the predictions f at the point x, and returns the Gap of the point.
 func (m *Matrix) boundAndGap(f, bounds, x []float64, r *Residual, lambda float64) float64 {
 	t, diagonal := len(f), m.function.diagonal(x)
-	largest := max(m.Largest, diagonal)
+	largest := max(m.MaxDiagonal, diagonal)
 	entryError := m.entryError(largest, max(m.maxSqNorm, newSparseRow(x).sqNorm))
 	factor := math.Sqrt(diagonal) / (2 * math.Sqrt(lambda)) // √k(x,x)/(2√λ)
 	rounding := make([]float64, t)

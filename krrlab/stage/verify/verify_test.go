@@ -27,7 +27,8 @@ func newMatrix(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *M
 	return testkit.Must(New(t.Context(), nil, spec, x, memory, nil))
 }
 
-// normalPoints returns n points in R^d whose coordinates are standard normal with probability density, and else zero.
+// normalPoints returns n points in R^d whose coordinates are standard normal with the probability given by density, and
+// otherwise zero.
 func normalPoints(n, d int, density float64, seed uint64) *points.Dense {
 	x := points.NewDense(n, d, nil)
 	stream := rng.New(seed)
@@ -68,7 +69,7 @@ func TestMatrix(t *testing.T) {
 						}
 					}
 				}
-				if m.EntryError > 1e-11*m.Largest {
+				if m.EntryError > 1e-11*m.MaxDiagonal {
 					t.Errorf("%s: the bound %.2g of an entry is too wide", spec.Name, m.EntryError)
 				}
 				v, product := make([]float64, n*columns), make([]float64, n*columns)
@@ -80,7 +81,7 @@ func TestMatrix(t *testing.T) {
 						for j := range n {
 							want += math.Abs(k.At(i, j)) * v[j*columns+column]
 						}
-						if got := product[i*columns+column]; math.Abs(got-want) > 1e-11*m.Largest*n {
+						if got := product[i*columns+column]; math.Abs(got-want) > 1e-11*m.MaxDiagonal*n {
 							t.Fatalf("%s: |K|v is %v, want %v", spec.Name, got, want)
 						}
 					}
@@ -144,11 +145,11 @@ func TestCondOfZeros(t *testing.T) {
 func TestBounds(t *testing.T) {
 	const n, lambda = 90, 0.05
 	for _, columns := range []int{1, 3} {
-		for k, spec := range specs {
+		for specIndex, spec := range specs {
 			x, z := normalPoints(n, 4, 1, 9), normalPoints(200, 4, 1, 10)
 			a := referenceMatrix(t, spec, x)
 			m := newMatrix(t, spec, x, 1<<30)
-			if k%2 == 1 {
+			if specIndex%2 == 1 {
 				m.Weights = make([]float64, n)
 				for i := range n {
 					m.Weights[i] = math.Exp(rng.New(6).Normal(uint64(i)))
@@ -201,7 +202,7 @@ func TestBounds(t *testing.T) {
 							difference, bound[j])
 					}
 				}
-				if p.Gap[i] > 1 {
+				if p.Gap[i] > 1 { // the label of point i is proved
 					proved++
 					testkit.Equal(t, datasets.PredictedClass(got), datasets.PredictedClass(want), spec.Name, i)
 				}
@@ -235,7 +236,7 @@ func TestWorstRelative(t *testing.T) {
 
 // TestUncheckedProperties checks that a built-in kernel without a formula in this package is not called user-defined.
 func TestUncheckedProperties(t *testing.T) {
-	testkit.Contains(t, uncheckedProperties(false), "user-defined kernel")
+	testkit.Contains(t, uncheckedProperties(false), "user-defined kernel") // false: not a built-in kernel
 	if text := uncheckedProperties(true); strings.Contains(text, "user-defined") {
 		t.Error(text)
 	}
