@@ -108,7 +108,7 @@ func (a *answers) replaceAmounts() (rows int) {
 			texts[k], isNegative[k] = strconv.FormatFloat(v, 'g', -1, 64), hasParentheses
 		}
 	}
-	for _, k := range a.codes {
+	for _, k := range a.textIndices {
 		if isNegative[k] {
 			rows++
 		}

@@ -12,42 +12,42 @@ const (
 	// maxGuessedClasses and minRowsPerClass decide whether answers are guessed to be classes. Distinct words are
 	// classes if there are at most maxGuessedClasses of them, or if they have on average at least minRowsPerClass rows
 	// each. Whole numbers are classes only if both conditions hold. A larger maxGuessedClasses takes more answers for
-	// classes, a larger minRowsPerClass fewer.
+	// classes, and a larger minRowsPerClass takes fewer.
 	maxGuessedClasses = 20
 	minRowsPerClass   = 5
 	// maxTarget is the largest absolute value of a regression target. Sums of squares of such numbers do not overflow.
 	maxTarget = 1e100
-	// maxIndexed is the largest number of texts that answers.codeOf contains, which limits its memory. A larger value
-	// stores fewer repeated texts.
-	maxIndexed = 4096
+	// maxIndexedTexts is the largest number of texts that answers.indexOf contains, which limits its memory. A larger
+	// value stores fewer repeated texts.
+	maxIndexedTexts = 4096
 )
 
 // answers collects the answers of a file as texts. setAnswers interprets them.
 type answers struct {
-	codes  []int          // for each row, the index of its text in texts
-	texts  []string       // distinct texts by first occurrence; beyond maxIndexed texts they may repeat
-	lines  []int          // for each text, the line of its first row, for errors; 0 if there are no lines
-	codeOf map[string]int // index in texts of the first maxIndexed texts
+	textIndices []int          // for each row, the index of its text in texts
+	texts       []string       // distinct texts by first occurrence; beyond maxIndexedTexts texts they may repeat
+	lines       []int          // for each text, the line of its first row, for errors; 0 if there are no lines
+	indexOf     map[string]int // index in texts of the first maxIndexedTexts texts
 }
 
 // addRow appends the answer of a row, which stands in the given line. It returns an error if the memory budget is
 // exceeded.
 func (a *answers) addRow(source *Source, text string, line int) error {
 	size := intGrowth // bytes of memory that the row needs
-	k, ok := a.codeOf[text]
+	k, ok := a.indexOf[text]
 	if !ok {
 		k, text = len(a.texts), strings.Clone(text)
 		a.texts, a.lines = append(a.texts, text), append(a.lines, line)
 		size += textGrowth + len(text)
-		if a.codeOf == nil {
-			a.codeOf = map[string]int{}
+		if a.indexOf == nil {
+			a.indexOf = map[string]int{}
 		}
-		if k < maxIndexed {
-			a.codeOf[text] = k
+		if k < maxIndexedTexts {
+			a.indexOf[text] = k
 		}
 	}
-	a.codes = append(a.codes, k)
-	return source.reserve(size, len(a.codes)-1)
+	a.textIndices = append(a.textIndices, k)
+	return source.reserve(size, len(a.textIndices)-1)
 }
 
 // errorAt returns an error about text k, with its line.
@@ -98,7 +98,7 @@ func (d *Dataset) setAnswers(source *Source, a *answers, task string) error {
 				quote(a.texts[k]))
 		}
 	}
-	d.Task, d.Target = Regression, gather(values, a.codes)
+	d.Task, d.Target = Regression, gather(values, a.textIndices)
 	return nil
 }
 
@@ -135,17 +135,18 @@ type answerForms struct {
 
 // guessTask chooses the task for answers of the given forms, or returns an error if the answers suit neither task.
 func (a *answers) guessTask(source *Source, forms answerForms) (string, error) {
-	n, rows := len(a.codes), make([]int, len(a.texts)) // rows[k] is the number of rows with text k
-	for _, k := range a.codes {
-		rows[k]++
+	n, rowCounts := len(a.textIndices), make([]int, len(a.texts)) // rowCounts[k] is the number of rows with text k
+	for _, k := range a.textIndices {
+		rowCounts[k]++
 	}
-	rowsOf := map[string]int{} // rows of each distinct text; the count ends when there are too many texts for classes
+	// rowsByText counts the rows of each distinct text. The count ends when there are too many texts for classes.
+	rowsByText := map[string]int{}
 	for k, text := range a.texts {
-		if rowsOf[text] += rows[k]; len(rowsOf) > max(maxGuessedClasses, n/minRowsPerClass) {
+		if rowsByText[text] += rowCounts[k]; len(rowsByText) > max(maxGuessedClasses, n/minRowsPerClass) {
 			break
 		}
 	}
-	distinct := len(rowsOf)
+	distinct := len(rowsByText)
 	numbersAreClasses := forms.allWhole && distinct <= maxGuessedClasses && distinct*minRowsPerClass <= n
 	switch {
 	case !forms.hasWords && numbersAreClasses:
@@ -157,18 +158,18 @@ func (a *answers) guessTask(source *Source, forms answerForms) (string, error) {
 		// A word among numbers is a class if the numbers are classes themselves and the word occurs in minRowsPerClass
 		// rows, does not stand for a missing value and is not a number in a local form.
 		if i := slices.IndexFunc(a.texts, func(text string) bool {
-			return isWord(text) && (!numbersAreClasses || isMissing(text) || rowsOf[text] < minRowsPerClass ||
-				localForm(text) != "")
+			return isWord(text) && (!numbersAreClasses || isMissing(text) || rowsByText[text] < minRowsPerClass ||
+				localFormAdvice(text) != "")
 		}); i >= 0 {
 			return "", a.errorAt(source, i,
 				"%s is not a number, though others are: fill in or remove it, or say --task classification%s",
-				quote(a.texts[i]), localForm(a.texts[i]))
+				quote(a.texts[i]), localFormAdvice(a.texts[i]))
 		}
 		return "classification", nil
 	}
-	if i := slices.IndexFunc(a.texts, func(text string) bool { return localForm(text) != "" }); i >= 0 {
+	if i := slices.IndexFunc(a.texts, func(text string) bool { return localFormAdvice(text) != "" }); i >= 0 {
 		return "", a.errorAt(source, i, "%s is not a number%s; if the answers are classes, say --task classification",
-			quote(a.texts[i]), localForm(a.texts[i]))
+			quote(a.texts[i]), localFormAdvice(a.texts[i]))
 	}
 	if distinct > maxGuessedClasses && distinct*minRowsPerClass > n {
 		return "", a.errorAt(source, 0,
@@ -179,11 +180,11 @@ func (a *answers) guessTask(source *Source, forms answerForms) (string, error) {
 	return "classification", nil
 }
 
-// TaskHint returns a one-line warning that the task, which the caller has guessed, may be wrong: a few whole numbers
-// that were taken for classes could be counts, and whole numbers that were taken for a regression could be class
-// numbers. It returns "" for fewer than three distinct answers, for words, and for a regression with other numbers or
-// with too many distinct ones. Numeric labels of a classification are assumed to be whole numbers, which they are if
-// the task was guessed.
+// TaskHint returns a one-line warning that a guessed task may be wrong. It is meant for the task "auto", and does not
+// check that the task was guessed. A few whole numbers that were taken for classes could be counts, and whole numbers
+// that were taken for a regression could be class numbers. TaskHint returns "" for fewer than three distinct answers,
+// for words, and for a regression with other numbers or with too many distinct ones. Numeric labels of a classification
+// are assumed to be whole numbers, which they are if the task was guessed.
 func (d *Dataset) TaskHint() string {
 	n, classCount := d.Len(), len(d.Labels)
 	if d.Task == Classification {

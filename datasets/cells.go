@@ -75,7 +75,7 @@ func parseFinite(text string) (float64, error) {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%s is too large for a float64", quote(text))
 	case err != nil:
-		return 0, fmt.Errorf("%s is not a number%s", quote(text), localForm(text))
+		return 0, fmt.Errorf("%s is not a number%s", quote(text), localFormAdvice(text))
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return 0, fmt.Errorf("%s is not finite; fill in or remove missing values", quote(text))
 	}
@@ -117,7 +117,7 @@ func kindOf(cell string) cellKind {
 	if _, err := parseNumber(cell); !isSyntaxError(err) {
 		return numberCell
 	}
-	if localForm(cell) != "" {
+	if localFormAdvice(cell) != "" {
 		return localCell
 	}
 	return wordCell

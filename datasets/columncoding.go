@@ -295,7 +295,7 @@ func (t *Table) finishCoder(d *Dataset, j, k int) (setFeatures func(row []float6
 	}, err
 }
 
-// encodeColumns replaces the columns of words and dates, whose codes are in t.data, by their features: it sets the
+// encodeColumns replaces the columns of words and dates, whose codes are in t.features, by their features: it sets the
 // points, the column names and the ColumnCodings of d.
 func (t *Table) encodeColumns(d *Dataset) error {
 	if !t.hasCoders {
@@ -330,7 +330,7 @@ func (t *Table) encodeColumns(d *Dataset) error {
 	}
 	x := points.NewDense(t.rows, width, nil)
 	for i := range t.rows {
-		for k, v := range t.data[i*len(t.featureColumns) : (i+1)*len(t.featureColumns)] {
+		for k, v := range t.features[i*len(t.featureColumns) : (i+1)*len(t.featureColumns)] {
 			if setFeatures[k] == nil {
 				x.Row(i)[firstFeature[k]] = v
 			} else {

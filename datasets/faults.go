@@ -60,7 +60,7 @@ func (t *Table) recordNonNumber(line, j int, cell string) error {
 	if t.header != nil && cell == t.header[j] {
 		err = fmt.Errorf("%w: the header again? remove the line", err)
 	}
-	form := localForm(cell)
+	form := localFormAdvice(cell)
 	isDateOrTime := dateForm.MatchString(cell) || clockForm.MatchString(cell)
 	// If Dim is given, the columns to drop have been chosen already.
 	if !isWord(cell) || t.options.Dim > 0 || t.header != nil && cell == t.header[j] || form != "" && !isDateOrTime {
@@ -142,7 +142,7 @@ func (t *Table) faultError() error {
 
 // isEmptyColumn reports whether all cells of a feature are missing in the file of a fit.
 func (t *Table) isEmptyColumn(j int) bool {
-	return t.columns[j].faults.missingCells == t.rows && t.rows > 1 && j != t.target && t.options.Dim == 0
+	return t.columns[j].faults.missingCells == t.rows && t.rows > 1 && j != t.targetColumn && t.options.Dim == 0
 }
 
 // hasMostlyNumbers reports whether most values of column j are numbers. Its words are faulty cells then, and the column
@@ -188,7 +188,7 @@ type remedies struct {
 // addRemedies adds the flags to parseErr, and returns further sentences for the message.
 func (t *Table) addRemedies(parseErr *ParseError, flags remedies) (advice []string) {
 	switch {
-	case t.target >= 0 && t.columns[t.target].faults != nil:
+	case t.targetColumn >= 0 && t.columns[t.targetColumn].faults != nil:
 		advice = append(advice, "rows without a target have to be removed")
 	case t.options.Space != nil:
 		advice = append(advice, "coordinates have to be numbers, such as -12.5: write them so, or remove these rows")

@@ -20,7 +20,7 @@ func (t *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 	for _, cell := range record {
 		firstRow = append(firstRow, t.source.decodeText(strings.TrimSpace(cell)))
 	}
-	t.columns, t.weight, t.group = make([]tableColumn, len(firstRow)), -1, -1
+	t.columns, t.weightColumn, t.groupColumn = make([]tableColumn, len(firstRow)), -1, -1
 	if t.hasRowNames {
 		t.columns[0].role = "drop"
 	}
@@ -31,9 +31,9 @@ func (t *Table) readFirstRow(record []string, line int) (isHeader bool, err erro
 	}
 	if err == nil && !isMatched {
 		foundByName, err = t.assignByOptions(firstRow)
-		if t.options.TargetOptional && t.target >= 0 && !foundByName {
+		if t.options.TargetOptional && t.targetColumn >= 0 && !foundByName {
 			t.report.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
-				t.target+1)
+				t.targetColumn+1)
 		}
 	}
 	if err == nil {
@@ -81,7 +81,7 @@ func (t *Table) noteRepeatedNames() {
 // checkWidth returns an error if there are no features, or if their number differs from t.options.Dim.
 func (t *Table) checkWidth(line int) error {
 	switch {
-	case t.width() == 1 && t.target == 0:
+	case t.width() == 1 && t.targetColumn == 0:
 		sep := t.report.separatorName()
 		if sep != "" { // the table is read from text
 			sep = ", with cells separated by a " + sep
@@ -91,8 +91,8 @@ func (t *Table) checkWidth(line int) error {
 		return t.source.Fault(line, 0, "no column is left for a feature")
 	case t.options.Dim > 0 && len(t.featureColumns) != t.options.Dim:
 		targetNote := ""
-		if t.target >= 0 {
-			targetNote = fmt.Sprintf("; column %d is taken for the target", t.target+1)
+		if t.targetColumn >= 0 {
+			targetNote = fmt.Sprintf("; column %d is taken for the target", t.targetColumn+1)
 		}
 		return t.source.Fault(line, 0, "%s%s", t.options.dimMessage(len(t.featureColumns)), targetNote)
 	}
@@ -147,27 +147,27 @@ func (t *Table) matchByName(firstRow []string) (isMatched bool, err error) {
 // features. All other columns are ignored. It returns an error if a feature is to be dropped.
 func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 	options := t.options
-	if t.target = notFound; options.Target != "" && options.Target != "none" { // even if a column has this name
-		t.target, _ = index.find(options.Target)
+	if t.targetColumn = notFound; options.Target != "" && options.Target != "none" { // even if a column has this name
+		t.targetColumn, _ = index.find(options.Target)
 	}
-	if t.target < 0 && !options.TargetOptional && options.Target != "none" {
-		if t.target, _, err = findColumn(firstRow, cmp.Or(options.Target, "-1")); err != nil {
+	if t.targetColumn < 0 && !options.TargetOptional && options.Target != "none" {
+		if t.targetColumn, _, err = findColumn(firstRow, cmp.Or(options.Target, "-1")); err != nil {
 			return fmt.Errorf("target: %w", err)
 		}
 	}
-	if t.target >= 0 {
-		if t.columns[t.target].role != "" {
-			return fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target", t.target,
+	if t.targetColumn >= 0 {
+		if t.columns[t.targetColumn].role != "" {
+			return fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target", t.targetColumn,
 				t.modelName())
 		}
-		t.columns[t.target].role = "target"
+		t.columns[t.targetColumn].role = "target"
 	}
 	if options.Groups != "" {
-		switch t.group, _, err = findColumn(firstRow, options.Groups); {
-		case err == nil && !(options.TestPart && t.columns[t.group].role != ""):
-			t.columns[t.group].role = "groups"
+		switch t.groupColumn, _, err = findColumn(firstRow, options.Groups); {
+		case err == nil && !(options.TestPart && t.columns[t.groupColumn].role != ""):
+			t.columns[t.groupColumn].role = "groups"
 		case options.TestPart: // a file of test rows may lack the groups
-			t.group = -1
+			t.groupColumn = -1
 		default:
 			return fmt.Errorf("groups: %w", err)
 		}
@@ -175,15 +175,15 @@ func (t *Table) matchOthers(firstRow []string, index *wordIndex) (err error) {
 	for _, name := range options.MoreTargets {
 		j, _ := index.find(name)
 		if j < 0 { // a file with answers has all targets
-			t.target, t.moreTargets, t.moreAnswers = -1, nil, nil
+			t.targetColumn, t.moreTargetColumns, t.moreAnswers = -1, nil, nil
 			break
 		}
 		t.columns[j].role = "target"
-		t.moreTargets, t.moreAnswers = append(t.moreTargets, j), append(t.moreAnswers, nil)
+		t.moreTargetColumns, t.moreAnswers = append(t.moreTargetColumns, j), append(t.moreAnswers, nil)
 	}
 	// A file may lack the weights.
 	if j, _ := index.find(options.Weights); options.Weights != "" && j >= 0 && t.columns[j].role == "" {
-		t.weight, t.columns[j].role = j, "weights"
+		t.weightColumn, t.columns[j].role = j, "weights"
 	}
 	for j, name := range firstRow {
 		switch column, isDropped := &t.columns[j], slices.Contains(options.Drop, name); {
@@ -242,10 +242,10 @@ func (t *Table) assignByOptions(firstRow []string) (foundByName bool, err error)
 	a := &columnAssignment{Table: t, firstRow: firstRow}
 	a.assignDropped()
 	if t.options.Weights != "" {
-		t.weight = a.assign("weights", t.options.Weights)
+		t.weightColumn = a.assign("weights", t.options.Weights)
 	}
 	if t.options.Groups != "" {
-		t.group = a.assign("groups", t.options.Groups)
+		t.groupColumn = a.assign("groups", t.options.Groups)
 	}
 	a.assignTargets()
 	a.assignFeatures()
@@ -300,18 +300,18 @@ func (a *columnAssignment) assignTargets() {
 			remaining++
 		}
 	}
-	if a.target = -1; options.Target != "none" && (remaining != options.Dim || options.Target != "" &&
+	if a.targetColumn = -1; options.Target != "none" && (remaining != options.Dim || options.Target != "" &&
 		!options.TargetOptional) {
-		if a.target = a.assign("target", cmp.Or(options.Target, "-1")); a.target < 0 && options.TargetOptional &&
-			options.Dim > 0 {
+		if a.targetColumn = a.assign("target", cmp.Or(options.Target, "-1")); a.targetColumn < 0 &&
+			options.TargetOptional && options.Dim > 0 {
 			if a.err = fmt.Errorf("%s, and %w", options.dimMessage(remaining), a.err); options.Space != nil {
 				a.err = a.misplacedCoordinates()
 			}
 		}
 	}
-	if a.target >= 0 {
+	if a.targetColumn >= 0 {
 		for _, name := range options.MoreTargets {
-			a.moreTargets = append(a.moreTargets, a.assign("target", name))
+			a.moreTargetColumns = append(a.moreTargetColumns, a.assign("target", name))
 			a.moreAnswers = append(a.moreAnswers, nil)
 		}
 	}
@@ -383,7 +383,7 @@ func (t *Table) isHeader(firstRow []string, foundByName bool) (bool, error) {
 		isHeader, reason = t.options.Header == "yes", "--format header"
 	case !foundByName:
 		var err error
-		if isHeader, reason, err = guessHeader(firstRow, t.nextRows, t.target); err != nil {
+		if isHeader, reason, err = guessHeader(firstRow, t.nextRows, t.targetColumn); err != nil {
 			return false, err
 		}
 	}

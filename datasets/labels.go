@@ -67,7 +67,7 @@ func (d *Dataset) setClasses(r *ReadReport, a *answers) {
 	for k, code := range classOf {
 		classOf[k] = index[labels[code]]
 	}
-	d.Class = gather(classOf, a.codes)
+	d.Class = gather(classOf, a.textIndices)
 }
 
 // sortLabels sorts labels by value if all of them are numbers, labels of equal value by text; otherwise it sorts all by

@@ -51,7 +51,7 @@ func (s *Source) readLibsvm(options *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.N = len(a.codes); x.N == 0 {
+	if x.N = len(a.textIndices); x.N == 0 {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
 	if options.Dim > 0 && x.D > options.Dim {
@@ -96,7 +96,7 @@ func (s *Source) readLibsvmRows(x *points.CSR, a *answers, options *ReadOptions)
 	}, func(r *textRow) error {
 		nextLine = r.line + 1
 		switch {
-		case len(a.codes) == options.MaxRows:
+		case len(a.textIndices) == options.MaxRows:
 			return io.EOF
 		case r.err != nil:
 			return r.err
@@ -112,7 +112,7 @@ func (s *Source) readLibsvmRows(x *points.CSR, a *answers, options *ReadOptions)
 		values.appendAll(r.numbers)
 		entryCount += len(r.indices)
 		x.Ptr = append(x.Ptr, entryCount)
-		if err := s.reserve((float64Growth+int32Growth)*len(r.indices)+intGrowth, len(a.codes)); err != nil {
+		if err := s.reserve((float64Growth+int32Growth)*len(r.indices)+intGrowth, len(a.textIndices)); err != nil {
 			return err
 		}
 		return a.addRow(s, s.decodeText(r.cells[0]), r.line)

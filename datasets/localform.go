@@ -18,9 +18,9 @@ var (
 	unitForm          = regexp.MustCompile(`^(?:[$€£¥] ?)?([+-]?[\d.,]+) ?(?:[%‰$€£¥°])?$`)
 )
 
-// localForm returns advice on how to write a text that looks like a number in a local form, or like a date, and is not
-// read as a number. It returns "" for other texts.
-func localForm(text string) string {
+// localFormAdvice returns advice on how to write a text that looks like a number in a local form, or like a date, and
+// is not read as a number. It returns "" for other texts.
+func localFormAdvice(text string) string {
 	if len(text) > maxQuotedBytes {
 		return ""
 	}
@@ -33,7 +33,7 @@ func localForm(text string) string {
 	if match := parenthesizedAmount.FindStringSubmatch(text); match != nil {
 		if _, err := parseNumber(match[1]); err == nil {
 			return ": a negative amount in parentheses? write -" + match[1]
-		} else if form := localForm(match[1]); form != "" {
+		} else if form := localFormAdvice(match[1]); form != "" {
 			return ": a negative amount in parentheses" + strings.Replace(form, ":", ",", 1) + ", with a minus sign"
 		}
 	}
@@ -60,7 +60,7 @@ func localForm(text string) string {
 	return ""
 }
 
-// localNumber is the part of localForm for decimal commas and thousands separators.
+// localNumber is the part of localFormAdvice for decimal commas and thousands separators.
 func localNumber(text string) string {
 	if _, err := parseNumber(text); err == nil || len(text) > maxQuotedBytes {
 		return ""

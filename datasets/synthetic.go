@@ -16,32 +16,33 @@ import (
 // bumpCount is the number of bumps of a synthetic function.
 const bumpCount = 20
 
-// bumps is the function g(x) = Σ_m w_m exp(−‖x−c_m‖²/(2h²)), with bumpCount centers c_m uniform in [−1, 1]^d, standard
-// normal weights and h = √d/2. It lies in the reproducing kernel Hilbert space of the Gaussian kernel with σ = h, and
-// is smooth at that scale.
-type bumps struct {
-	centers     *points.Dense
-	weights     []float64
-	halfInverse float64 // 1/(2h²)
+// bumpSum is the function g(x) = Σ_m w_m exp(−‖x−c_m‖²/(2h²)), with bumpCount centers c_m uniform in [−1, 1]^d,
+// standard normal weights and h = √d/2. It lies in the reproducing kernel Hilbert space of the Gaussian kernel with σ =
+// h, and is smooth at that scale.
+type bumpSum struct {
+	centers       *points.Dense
+	weights       []float64
+	exponentScale float64 // 1/(2h²)
 }
 
-// newBumps draws the centers and the weights of a function on R^d.
-func newBumps(d int, random rng.Stream) bumps {
-	b := bumps{centers: uniformPoints(bumpCount, d, random.Sub("centres")), weights: make([]float64, bumpCount),
-		halfInverse: 2 / float64(d)}
+// newBumpSum draws the centers and the weights of a function on R^d. The values depend on the names of the streams,
+// such as "centres".
+func newBumpSum(d int, random rng.Stream) bumpSum {
+	b := bumpSum{centers: uniformPoints(bumpCount, d, random.Sub("centres")), weights: make([]float64, bumpCount),
+		exponentScale: 2 / float64(d)}
 	random.Sub("weights").Normals(b.weights, 0)
 	return b
 }
 
 // value returns g(x).
-func (b bumps) value(x []float64) float64 {
+func (b bumpSum) value(x []float64) float64 {
 	var g float64
 	for m, w := range b.weights {
 		var r2 float64 // ‖x−c_m‖²
 		for j, c := range b.centers.Row(m) {
 			r2 += (x[j] - c) * (x[j] - c)
 		}
-		g += w * math.Exp(-r2*b.halfInverse)
+		g += w * math.Exp(-r2*b.exponentScale)
 	}
 	return g
 }
@@ -63,7 +64,7 @@ func uniformPoints(n, d int, random rng.Stream) *points.Dense {
 // BestError is the RMSE of g on these points. The first points do not depend on n.
 func SyntheticRegression(n, d int, noise float64, seed uint64) *Dataset {
 	random := rng.New(seed).Sub("synthetic regression")
-	g, eps := newBumps(d, random), random.Sub("noise")
+	g, eps := newBumpSum(d, random), random.Sub("noise")
 	x := uniformPoints(n, d, random.Sub("points"))
 	out := &Dataset{
 		Name: "synthetic-regression", X: x, Target: make([]float64, n), bestErrors: make([]float64, n),
@@ -89,9 +90,9 @@ func SyntheticClasses(n, d, k int, noise float64, seed uint64) *Dataset {
 		Source: fmt.Sprintf("generated: %d classes in [-1, 1]^%d, %g of the labels wrong, seed %d", k, d, noise,
 			seed),
 	}
-	g := make([]bumps, k)
+	g := make([]bumpSum, k)
 	for j := range g {
-		g[j] = newBumps(d, random.Sub("class", uint64(j)))
+		g[j] = newBumpSum(d, random.Sub("class", uint64(j)))
 		out.Labels = append(out.Labels, strconv.Itoa(j))
 	}
 	row := make([]float64, d)
@@ -132,8 +133,8 @@ const (
 	penSide   = 20
 )
 
-// digitDeformation is the deformation of synthetic digits. It is strong enough that they cannot be classified without
-// error, but they remain legible.
+// digitDeformation is the random deformation of synthetic digits, with Shift in pixels and Rotation in degrees. It is
+// strong enough that they cannot be classified without error, but they remain legible.
 var digitDeformation = deformation{Shift: 1.5, Rotation: 12, Alpha: 36, Sigma: 4}
 
 // digitStrokes has the strokes of the ten digits in a square of side penSide. A stroke is a sequence of points,
@@ -185,11 +186,11 @@ func drawDigit(dst []float32, digit int, radius float64) {
 	}
 }
 
-// squaredDistance returns the squared distance of (x, y) from the line segment with the end points (ends[0], ends[1])
-// and (ends[2], ends[3]).
-func squaredDistance(x, y float64, ends []float64) float64 {
-	x, y = x-ends[0], y-ends[1]
-	dx, dy := ends[2]-ends[0], ends[3]-ends[1]
+// squaredDistance returns the squared distance of (x, y) from the line segment with the end points
+// (segment[0], segment[1]) and (segment[2], segment[3]).
+func squaredDistance(x, y float64, segment []float64) float64 {
+	x, y = x-segment[0], y-segment[1]
+	dx, dy := segment[2]-segment[0], segment[3]-segment[1]
 	t := (x*dx + y*dy) / (dx*dx + dy*dy) // position of the nearest point, from 0 to 1 along the segment
 	t = min(1, max(0, t))
 	ex, ey := x-t*dx, y-t*dy
@@ -197,8 +198,8 @@ func squaredDistance(x, y float64, ends []float64) float64 {
 }
 
 // SyntheticDigits returns n pictures of 28×28 pixels with values 0 … 255, stored row by row, in the style of MNIST.
-// Each is a random digit, drawn with a pen of radius uniform in (0.8, 2) pixels, and shifted, rotated and distorted
-// (deformation). Row i is a function of the seed and i only.
+// Each is a random digit, drawn with a pen of radius uniform in (0.8, 2) pixels, then shifted, rotated and distorted at
+// random by digitDeformation. Row i is a function of the seed and i only.
 func SyntheticDigits(n int, seed uint64) *Dataset {
 	random := rng.New(seed).Sub("synthetic digits")
 	x := points.NewDense32(n, digitSide*digitSide, nil)

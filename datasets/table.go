@@ -18,7 +18,8 @@ import (
 // Column describes a column of a table, as the file declares it.
 type Column struct {
 	Name string
-	// IsText says that the file declares the cells as texts. If they are read as numbers, a note says so.
+	// IsText says that the file declares the type of the cells as text. If they are read as numbers, the report has a
+	// note on this.
 	IsText bool
 	// IsIndex says that the column numbers or names the rows. It is dropped unless an option names it.
 	IsIndex bool
@@ -36,40 +37,40 @@ type Cells interface {
 	Number(j int) (v float64, ok bool)
 }
 
-// Table builds a data set from the rows that a Format adds, according to the options for columns.
+// Table builds a data set from the rows that a Format adds, according to the options for columns (ReadOptions).
 type Table struct {
 	source  *Source
 	options *ReadOptions
 	report  *ReadReport
 
-	hasRowNames    bool          // the first column has row names, and the header does not name it
-	nextRows       [][]string    // rows after the first one, by which the header is recognized
-	header         []string      // names of the columns; nil without a header
-	columns        []tableColumn // all columns of the file; nil if they are not known yet
-	target         int           // column of the answers; -1 for none
-	moreTargets    []int         // columns of the second and further targets
-	weight         int           // column of the weights; -1 for none
-	group          int           // column of the groups; -1 for none
-	featureColumns []int         // columns of the features
-	copiedColumns  []int         // columns of ReadOptions.Keep
-	hasCoders      bool          // some column has a coder
+	hasRowNames       bool          // the first column has row names, and the header does not name it
+	nextRows          [][]string    // rows after the first one, by which the header is recognized
+	header            []string      // names of the columns; nil without a header
+	columns           []tableColumn // all columns of the file; nil if they are not known yet
+	targetColumn      int           // column of the answers; -1 for none
+	moreTargetColumns []int         // columns of the second and further targets
+	weightColumn      int           // column of the weights; -1 for none
+	groupColumn       int           // column of the groups; -1 for none
+	featureColumns    []int         // columns of the features
+	copiedColumns     []int         // columns of ReadOptions.Keep
+	hasCoders         bool          // some column has a coder
 
-	numbers     chunkedSlice[float64] // features and codes of the rows added so far
-	data        []float64             // the elements of numbers as one slice, set after the last row
-	rowNumbers  []float64             // features and codes of the current row
-	copiedCells [][]string            // copied columns, each as its name followed by its cells
-	weights     []float64
-	groups      []string
-	moreAnswers [][]float64 // answers of the second and further targets
-	moreErr     error       // first error in moreAnswers, if answers are optional
-	answers     answers
-	rows        int  // number of rows added so far
-	isArray     bool // the features are in an array already, and are checked but not copied
+	featureChunks  chunkedSlice[float64] // features and codes of the rows added so far
+	features       []float64             // the elements of featureChunks as one slice, set after the last row
+	rowFeatures    []float64             // features and codes of the current row
+	copiedCells    [][]string            // copied columns, each as its name followed by its cells
+	weights        []float64
+	groups         []string
+	moreAnswers    [][]float64 // answers of the second and further targets
+	moreAnswersErr error       // first error in moreAnswers, if answers are optional
+	answers        answers
+	rows           int  // number of rows added so far
+	isArray        bool // the features are in an array already, and are checked but not copied
 }
 
 // tableColumn describes the use of a column of a table, and its cells.
 type tableColumn struct {
-	role        string        // flag that names the column, or "feature" if a model does; "" for neither
+	role        string        // flag that names the column, or "feature" for a column of a model; "" for others
 	coder       *columnCoder  // coder of words or dates; nil for numbers
 	hashes      *columnHashes // hashes of the cells of a dropped column that are compared; nil if they are not
 	faults      *columnFaults // cells that are not plain numbers; nil if there are none
@@ -143,8 +144,8 @@ func (t *Table) width() int { return len(t.columns) }
 
 // Reads reports whether Add reads the cells of column j.
 func (t *Table) Reads(j int) bool {
-	return j == t.target || j == t.weight || j == t.group || slices.Contains(t.featureColumns, j) ||
-		slices.Contains(t.moreTargets, j) || slices.Contains(t.copiedColumns, j)
+	return j == t.targetColumn || j == t.weightColumn || j == t.groupColumn || slices.Contains(t.featureColumns, j) ||
+		slices.Contains(t.moreTargetColumns, j) || slices.Contains(t.copiedColumns, j)
 }
 
 // Compares reports whether Add compares the cells of column j, which is dropped, to recognize copies of a record.
@@ -179,20 +180,20 @@ func (t *Table) Dataset() (*Dataset, error) {
 	if t.rows == 0 {
 		return nil, s.fileFault("the file is empty: no rows")
 	}
-	t.data = t.numbers.concat()
+	t.features = t.featureChunks.concat()
 	if err := cmp.Or(t.faultError(), t.checkBooleans()); err != nil {
 		return nil, err
 	}
 	d := &Dataset{Columns: t.featureNames(), Weights: t.weights, CopiedColumns: t.copiedCells,
 		fileColumns: t.featureColumns}
 	if !t.isArray {
-		d.X = points.NewDense(t.rows, len(t.featureColumns), t.data)
+		d.X = points.NewDense(t.rows, len(t.featureColumns), t.features)
 	}
-	if t.weight >= 0 {
-		t.report.note("weights in %s", t.columnName(t.weight))
+	if t.weightColumn >= 0 {
+		t.report.note("weights in %s", t.columnName(t.weightColumn))
 	}
-	if t.group >= 0 {
-		t.report.note("groups in %s", t.columnName(t.group))
+	if t.groupColumn >= 0 {
+		t.report.note("groups in %s", t.columnName(t.groupColumn))
 		d.Groups = firstEqualIndex(t.groups)
 	}
 	for _, column := range t.columns {
@@ -200,17 +201,17 @@ func (t *Table) Dataset() (*Dataset, error) {
 			d.unusedHashes = append(d.unusedHashes, h.values)
 		}
 	}
-	if len(t.moreTargets) > 0 {
+	if len(t.moreTargetColumns) > 0 {
 		t.report.note("further targets %s", nameList(t.options.MoreTargets))
 		d.MoreTargets, d.TargetNames = t.moreAnswers, append([]string{t.options.Target}, t.options.MoreTargets...)
 	}
-	if err := t.encodeColumns(d); err != nil || t.target < 0 {
+	if err := t.encodeColumns(d); err != nil || t.targetColumn < 0 {
 		return d, err
 	}
-	if t.report.Target = strconv.Itoa(t.target); t.header != nil {
-		t.report.Target = t.header[t.target]
+	if t.report.Target = strconv.Itoa(t.targetColumn); t.header != nil {
+		t.report.Target = t.header[t.targetColumn]
 	}
-	return d, s.setAnswers(d, &t.answers, t.options, t.moreErr)
+	return d, s.setAnswers(d, &t.answers, t.options, t.moreAnswersErr)
 }
 
 // setAnswers sets the answers of d. If they are optional, err or an error in the answers removes them, and the reason
@@ -257,7 +258,7 @@ func (t *Table) Add(r Cells, line int) error {
 	if err := t.addFeatures(r, line); err != nil {
 		return err
 	}
-	if err := t.addWeightAndGroup(r, line); err != nil || t.target < 0 {
+	if err := t.addWeightAndGroup(r, line); err != nil || t.targetColumn < 0 {
 		return err
 	}
 	return t.addAnswers(r, line)
@@ -265,22 +266,22 @@ func (t *Table) Add(r Cells, line int) error {
 
 // addWeightAndGroup appends the weight and the group of a row, if the table has them.
 func (t *Table) addWeightAndGroup(r Cells, line int) error {
-	if t.weight >= 0 {
-		weight, err := parseFinite(r.Text(t.weight))
+	if t.weightColumn >= 0 {
+		weight, err := parseFinite(r.Text(t.weightColumn))
 		if err == nil && weight <= 0 {
 			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", weight)
 		}
 		if err != nil {
-			return t.cellFault(line, t.weight, err)
+			return t.cellFault(line, t.weightColumn, err)
 		}
 		t.weights = append(t.weights, weight)
 	}
-	if t.group >= 0 {
-		text := t.source.decodeText(r.Text(t.group))
+	if t.groupColumn >= 0 {
+		text := t.source.decodeText(r.Text(t.groupColumn))
 		if isMissing(text) && t.options.TestPart { // a group of its own, as in a file without groups
 			text = fmt.Sprintf("\x00%d", t.rows)
 		} else if isMissing(text) {
-			return t.cellFault(line, t.group, fmt.Errorf("%s is no group; fill in or remove missing values",
+			return t.cellFault(line, t.groupColumn, fmt.Errorf("%s is no group; fill in or remove missing values",
 				quote(text)))
 		}
 		t.groups = append(t.groups, strings.Clone(text))
@@ -290,7 +291,7 @@ func (t *Table) addWeightAndGroup(r Cells, line int) error {
 
 // addAnswers appends the answers of a row.
 func (t *Table) addAnswers(r Cells, line int) error {
-	for k, j := range t.moreTargets {
+	for k, j := range t.moreTargetColumns {
 		v, err := parseFinite(r.Text(j))
 		if err == nil && math.Abs(v) > maxTarget {
 			err = fmt.Errorf("%g is too large to be squared: give the target in another unit", v)
@@ -300,30 +301,30 @@ func (t *Table) addAnswers(r Cells, line int) error {
 			if !t.options.TargetOptional {
 				return err
 			}
-			v, t.moreErr = math.NaN(), cmp.Or(t.moreErr, err)
+			v, t.moreAnswersErr = math.NaN(), cmp.Or(t.moreAnswersErr, err)
 		}
 		t.moreAnswers[k] = append(t.moreAnswers[k], v)
 	}
-	answer := t.source.decodeText(r.Text(t.target))
+	answer := t.source.decodeText(r.Text(t.targetColumn))
 	if !t.options.TargetOptional && (answer == "" || t.options.Task == "regression" && isMissing(answer)) {
 		_, err := parseFinite(answer)
-		t.faultsOf(t.target).addMissing(t.source.Fault(line, 0, "target: %v", err))
+		t.faultsOf(t.targetColumn).addMissing(t.source.Fault(line, 0, "target: %v", err))
 	}
 	return t.answers.addRow(t.source, answer, line)
 }
 
-// addFeatures appends the features of a row to t.numbers, with codes for words and dates. If the features are in an
-// array already (isArray), it only checks them.
+// addFeatures appends the features of a row to t.featureChunks, with codes for words and dates. If the features are in
+// an array already (isArray), it only checks them.
 func (t *Table) addFeatures(r Cells, line int) error {
 	var parsed []float64 // features of a row of text, if all are numbers
 	if text, ok := r.(*textRow); ok {
 		parsed = text.numbers
 	}
 	if parsed != nil && !t.hasCoders {
-		t.numbers.appendAll(parsed)
+		t.featureChunks.appendAll(parsed)
 		return nil
 	}
-	t.rowNumbers = t.rowNumbers[:0]
+	t.rowFeatures = t.rowFeatures[:0]
 	for i, j := range t.featureColumns {
 		var v float64
 		var err error
@@ -338,10 +339,10 @@ func (t *Table) addFeatures(r Cells, line int) error {
 		if err != nil {
 			return err
 		}
-		t.rowNumbers = append(t.rowNumbers, v)
+		t.rowFeatures = append(t.rowFeatures, v)
 	}
 	if !t.isArray {
-		t.numbers.appendAll(t.rowNumbers)
+		t.featureChunks.appendAll(t.rowFeatures)
 	}
 	return nil
 }
@@ -388,7 +389,7 @@ func (t *Table) readNumber(r Cells, line, j int) (float64, error) {
 
 // featureValues returns the numbers or codes of feature column k, row by row.
 func (t *Table) featureValues(k int) iter.Seq[float64] {
-	return columnValues(t.data, t.rows, len(t.featureColumns), k)
+	return columnValues(t.features, t.rows, len(t.featureColumns), k)
 }
 
 // columnValues returns the elements of column j of a matrix of n rows, which is stored by rows with the given stride.
@@ -470,7 +471,7 @@ func (t *Table) columnName(j int) string {
 		return name + " (without a name)"
 	case t.header != nil:
 		return quote(t.header[j])
-	case j == t.target:
+	case j == t.targetColumn:
 		return "the target"
 	}
 	return name
