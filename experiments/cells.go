@@ -110,8 +110,8 @@ func (r *Report) firstRanEntry(row string) *Entry {
 	return r.firstEntry(func(e *Entry) bool { return e.Row == row && e.Result.Ran() })
 }
 
-// ranRows returns the names of the rows with at least one entry that ran.
-func (r *Report) ranRows() []string {
+// rowsWithRuns returns the names of the rows with at least one entry that ran.
+func (r *Report) rowsWithRuns() []string {
 	return slices.DeleteFunc(r.Rows(), func(row string) bool { return r.firstRanEntry(row) == nil })
 }
 

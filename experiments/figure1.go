@@ -124,7 +124,7 @@ type panel struct {
 // curves.
 func (r *Report) curveFigure(title, caption string, roles []string, sides ...panel) *plots.Figure {
 	var panels []*plots.Figure
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		for _, side := range sides {
 			f := &plots.Figure{Title: row, X: plots.Axis{Label: side.xLabel, Log: true},
 				Y: plots.Axis{Label: side.yLabel, Log: true}}
@@ -148,7 +148,7 @@ func (r *Report) curveFigure(title, caption string, roles []string, sides ...pan
 // figure1Plot draws the errors and the seconds of training against s, with two panels for each kernel.
 func figure1Plot(r *Report) *plots.Figure {
 	n := 0
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		n = max(n, r.firstRanEntry(row).Result.Data.N)
 	}
 	return r.curveFigure("Random features against the exact method, n = "+plots.FormatCount(n),

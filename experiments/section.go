@@ -68,8 +68,8 @@ func summaryTable(table1, table2, table4 *Report) *plots.Table {
 		Columns: plots.ParseColumns("data", "n", "s", "iterations :", "published :", "with 10λ :",
 			"without preconditioner :", "seconds %.0f", "error :", "published :"),
 	}
-	for _, row := range table1.ranRows() {
-		ours := table1.oursOf(row)
+	for _, row := range table1.rowsWithRuns() {
+		ours := table1.proposedOrAutoSample(row)
 		if ours.firstRun == nil {
 			continue
 		}

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	proposedRole = "proposed" // role of Algorithm 1 with the table's s and λ_p = λ
+	proposedRole = "proposed" // role of the paper's Algorithm 1 with the s of table 1 and λ_p = λ
 	autoRole     = "auto"     // role of the method that the plan chooses, in separate rows
 )
 
-// table1Plan returns the runs of Algorithm 1 on each data set, or of Auto in the rows that are solved by Auto.
+// table1Plan returns the runs for table 1 of the paper: one row for each data set, solved by Algorithm 1 or, if the row
+// is marked usesAuto, by the method that the plan chooses.
 func table1Plan(s Scale) []Entry {
 	var out []Entry
 	for _, problem := range rowsOf("table1", s) {
@@ -23,8 +24,9 @@ func table1Plan(s Scale) []Entry {
 	return out
 }
 
-// oursOf returns the sample of Algorithm 1 for a row, or the sample of Auto if the row is solved by Auto.
-func (r *Report) oursOf(row string) *sample {
+// proposedOrAutoSample returns the sample of Algorithm 1 for a row, or the sample of Auto if the row has no runs of
+// Algorithm 1.
+func (r *Report) proposedOrAutoSample(row string) *sample {
 	if s := r.sampleOf(row, proposedRole); s.plannedSeeds > 0 {
 		return s
 	}
@@ -57,8 +59,8 @@ func table1Table(r *Report) *plots.Table {
 			"of M⁻¹A, estimated from the iteration."),
 		"data", "n", "s", "iterations :", "published :", "ratio %.2f", "time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "on :", "error :", "published :", "residual %.1e", "κ %.3g")
-	for _, row := range r.ranRows() {
-		ours := r.oursOf(row)
+	for _, row := range r.rowsWithRuns() {
+		ours := r.proposedOrAutoSample(row)
 		result, published := ours.result(), r.publishedRow("table1", row)
 		if result == nil {
 			continue
@@ -70,9 +72,9 @@ func table1Table(r *Report) *plots.Table {
 	return t
 }
 
-// paperErrors lists published test errors that ours must agree with on the paper's data, and the allowed absolute
+// publishedErrors lists published test errors that ours must agree with on the paper's data, and the allowed absolute
 // difference. Both are fractions.
-var paperErrors = []struct {
+var publishedErrors = []struct {
 	name           string
 	value, allowed float64
 }{{"ADULT", 0.1499, 0.001}, {"IJCNN1", 0.0139, 0.001}, {"MNIST", 0.0133, 0.0005}}
@@ -80,7 +82,7 @@ var paperErrors = []struct {
 // table1Verdicts judges whether the errors and the iterations agree with the published ones.
 func table1Verdicts(r *Report) []Verdict {
 	agreement := evidence{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
-	for _, want := range paperErrors {
+	for _, want := range publishedErrors {
 		e := r.publishedEntry(want.name, proposedRole)
 		if e == nil || e.Result.TestError == nil {
 			agreement.addMissing(want.name)
@@ -90,7 +92,7 @@ func table1Verdicts(r *Report) []Verdict {
 			agreement.addRow(Open, "%s did not converge", want.name)
 			continue
 		}
-		got := *e.Result.TestError
+		got := *e.Result.TestError // the 1e-9 below allows for the rounding of the difference
 		agreement.addRow(outcomeOf(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s",
 			want.name, percentText(got), percentText(want.value))
 	}

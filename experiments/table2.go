@@ -65,7 +65,7 @@ func table2Table(r *Report) *plots.Table {
 			"The column against λ is our iterations divided by ours with λ_p = λ."),
 		"data", "s", "λ_p", "iterations :", "published :", "ratio %.2f", "against λ %.2f",
 		"time (s) %.1f", "published (s) %.1f", "ratio %.2f")
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		base := r.sampleOf(row, lambdaRole).medianIterations()
 		for _, role := range []string{lambdaRole, tenLambdaRole, printedRole} {
 			ours := r.sampleOf(row, role)

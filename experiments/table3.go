@@ -51,7 +51,7 @@ func table3Table(r *Report) *plots.Table {
 		"data", "ADMM s", "published", "ρ", "iterations :", "gap %.1e", "ADMM time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "ADMM error :", "published :", "proposed time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "proposed error :", "published :")
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		admm, proposed := r.sampleOf(row, admmRole), r.sampleOf(row, proposedRole)
 		published := r.publishedRow("table3", row)
 		var rho, iterations, gap any
@@ -70,7 +70,7 @@ func table3Table(r *Report) *plots.Table {
 func table3Verdicts(r *Report) []Verdict {
 	judged := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most "+
 		"%d iterations", admmMaxIter)}
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		admm, proposed := r.sampleOf(row, admmRole).result(), r.sampleOf(row, proposedRole).result()
 		// The paper's claim is not about stand-ins.
 		if r.Scale == Smoke || r.publishedRow("", row).row == "" || math.IsNaN(admm.Error()) ||

@@ -41,8 +41,8 @@ func table4Table(r *Report) *plots.Table {
 		"data", "CG iterations :", "published :", "ratio %.2f", "CG time (s) %.1f",
 		"published (s) %.1f", "ratio %.2f", "CG residual %.1e", "CG error :", "s", "iterations :", "published :",
 		"ratio %.2f", "time (s) %.1f", "published (s) %.1f", "ratio %.2f", "error :", "CG/proposed :")
-	for _, row := range r.ranRows() {
-		plain, proposed := r.sampleOf(row, plainRole), r.oursOf(row)
+	for _, row := range r.rowsWithRuns() {
+		plain, proposed := r.sampleOf(row, plainRole), r.proposedOrAutoSample(row)
 		published := r.publishedRow("table4", row)
 		var plainResidual plots.Cell
 		if result := plain.result(); result != nil {
@@ -61,7 +61,7 @@ func table4Table(r *Report) *plots.Table {
 // there are no residuals.
 func table4Plot(r *Report) *plots.Figure {
 	var panels []*plots.Figure
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		f := plots.Convergence(row, r.firstRanEntry(row).Case.Tol)
 		for _, role := range []string{proposedRole, plainRole} {
 			if e := r.sampleOf(row, role).firstRun; e != nil && len(e.Result.History) > 0 {

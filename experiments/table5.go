@@ -51,7 +51,7 @@ func table5Table(r *Report) *plots.Table {
 			"which their solve to 10⁻³ had every column within 10⁻²."),
 		"data", "s", "10⁻²: iterations :", "published :", "ratio %.2f", "error :", "published :",
 		"10⁻³: iterations :", "published :", "ratio %.2f", "error :", "published :", "error of 10⁻² − of 10⁻³ :")
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		coarse, fine, published := r.coarse(row), r.sampleOf(row, fineRole), r.publishedRow("table5", row)
 		if coarse.firstRun == nil || fine.firstRun == nil {
 			continue
@@ -76,7 +76,7 @@ const maxErrorIncrease = 0.0005
 // the published ones.
 func table5Verdicts(r *Report) []Verdict {
 	judged := evidence{claim: "τ = 10⁻² costs at most 0.05 % of error against 10⁻³"}
-	for _, row := range r.ranRows() {
+	for _, row := range r.rowsWithRuns() {
 		coarse, fine := r.coarse(row).result(), r.sampleOf(row, fineRole).result()
 		difference := coarse.Error() - fine.Error()
 		if r.Scale == Smoke || math.IsNaN(difference) {
