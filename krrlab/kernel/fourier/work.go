@@ -12,7 +12,7 @@ const (
 	pointWork       = 1500 // reading and sorting a point
 	columnWork      = 8    // one value of a polynomial at a point
 	cellWork        = 64   // fixed work of a cell with points, in units of the products of one point
-	tableWork       = 10   // a cell in the table of cells, whether it has points or not
+	tableWork       = 10   // an entry of the table of all cells, which includes cells without points
 	coefficientWork = 20   // one coefficient of a cosine or sine in the polynomials of a cell
 	termWork        = 240  // one term of an entry of ΦᵀΦ
 	transformWork   = 10   // one of the 5N log₂N operations of a fast Fourier transform of N numbers
@@ -53,8 +53,8 @@ type Work struct {
 func (s *Series) Work(n, t int, lambda float64) (w Work) {
 	tensors := t + 1 // the moments, and ΦᵀY with one tensor for each column
 	w.Bytes = s.bytes(n, tensors, lambda)
-	e, moments := s.expansions(2, n, tensors)
-	w.Moments = moments
+	var e [MaxDim]expansion
+	e, w.Moments = s.expansions(2, n, tensors)
 	// Each row of cells has, for each tensor, a sum of (terms·terms)×width numbers.
 	w.RowSums = int64(e[0].cells*e[1].cells*e[0].terms*e[1].terms*e[2].width) * int64(tensors)
 	_, w.Pass = s.expansions(1, n, t)
@@ -62,9 +62,9 @@ func (s *Series) Work(n, t int, lambda float64) (w Work) {
 		w.Factor = s.factorWork(len(s.modes))
 		return w
 	}
-	exact := s.exactModes(n, lambda)
-	w.Factor, w.Iteration = s.factorWork(exact), s.iterationWork(exact)
-	w.Iterations = int(s.iterations(n, lambda, exact))
+	exactCount := s.exactModes(n, lambda)
+	w.Factor, w.Iteration = s.factorWork(exactCount), s.iterationWork(exactCount)
+	w.Iterations = int(s.iterations(n, lambda, exactCount))
 	return w
 }
 
@@ -77,8 +77,8 @@ func (s *Series) factorWork(modes int) float64 {
 
 // iterationWork returns the work of an iteration with a preconditioner that is exact on the given number of modes: of
 // its triangular solves, and of grid.multiply, which transforms a tensor along each axis and back.
-func (s *Series) iterationWork(exact int) float64 {
-	work := triangleWork * float64(exact) * float64(exact) / 2
+func (s *Series) iterationWork(exactCount int) float64 {
+	work := triangleWork * float64(exactCount) * float64(exactCount) / 2
 	modeWidths, momentWidths := s.tensorWidths(1), s.tensorWidths(2)
 	size := float64(modeWidths[0] * modeWidths[1] * modeWidths[2])
 	for axisIndex, width := range momentWidths {
@@ -96,11 +96,11 @@ func (s *Series) exactModes(n int, lambda float64) (best int) {
 		return min(s.options.exactModes, len(s.modes))
 	}
 	lowest := math.Inf(1)
-	for _, exact := range exactCounts {
-		exact = min(exact, len(s.modes), s.options.DirectModes)
-		solve := s.iterations(n, lambda, exact) * s.iterationWork(exact)
-		if work := s.factorWork(exact) + expectedSolves*solve; work < lowest {
-			best, lowest = exact, work
+	for _, exactCount := range exactCounts {
+		exactCount = min(exactCount, len(s.modes), s.options.DirectModes)
+		solveWork := s.iterations(n, lambda, exactCount) * s.iterationWork(exactCount)
+		if work := s.factorWork(exactCount) + expectedSolves*solveWork; work < lowest {
+			best, lowest = exactCount, work
 		}
 	}
 	return best
@@ -110,14 +110,14 @@ func (s *Series) exactModes(n int, lambda float64) (best int) {
 // is exact on the given number of modes. For points spread evenly over a box with sides L_a, and periods P_a =
 // 1/spacing of the series, the condition number of the preconditioned matrix is about 1 + nw/(λ Π_a 2L_a/P_a), where w
 // is the largest weight of the other modes.
-func (s *Series) iterations(n int, lambda float64, exact int) float64 {
-	if exact >= len(s.modes) {
+func (s *Series) iterations(n int, lambda float64, exactCount int) float64 {
+	if exactCount >= len(s.modes) {
 		return 1
 	}
-	excess := float64(n) * s.modes[exact].weight / lambda // condition number − 1
-	for _, a := range s.axes {
-		if a.side > 0 {
-			excess /= 2 * a.side * a.spacing
+	excess := float64(n) * s.modes[exactCount].weight / lambda // condition number − 1
+	for _, axis := range s.axes {
+		if axis.side > 0 {
+			excess /= 2 * axis.side * axis.spacing
 		}
 	}
 	return min(maxIterations, iterationFactor*math.Sqrt(1+excess))
@@ -125,8 +125,8 @@ func (s *Series) iterations(n int, lambda float64, exact int) float64 {
 
 // expansions chooses the size of the cells: the one of cellAngles for which a pass over n points takes the least work.
 // The pass evaluates or sums the given number of tensors, with the frequencies of the series times factor. expansions
-// returns the expansions of the three axes, and this work. An axis that the points do not have gets one cell with one
-// constant.
+// returns the expansions of the MaxDim axes, and this work. For points of fewer dimensions, each missing axis has one
+// cell and an expansion of one constant term.
 func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, work float64) {
 	work = math.Inf(1)
 	for _, angle := range cellAngles {
@@ -135,8 +135,8 @@ func (s *Series) expansions(factor, n, tensors int) (best [MaxDim]expansion, wor
 			all[axisIndex] = newExpansion(axis{}, 0, angle)
 			all[axisIndex].width = 1
 		}
-		for a := range s.axes {
-			all[tensorAxis(a, len(s.axes))] = newExpansion(s.axes[a], factor*s.axes[a].topFrequency, angle)
+		for axisIndex, axis := range s.axes {
+			all[tensorAxis(axisIndex, len(s.axes))] = newExpansion(axis, factor*axis.topFrequency, angle)
 		}
 		if candidateWork := passWork(&all, float64(n), float64(tensors)); candidateWork < work {
 			best, work = all, candidateWork
@@ -172,18 +172,19 @@ func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 	momentCount := float64(doubleWidths[0] * doubleWidths[1] * doubleWidths[2])
 	e, _ := s.expansions(2, n, tensors)
 	pairs, terms := float64(e[0].terms*e[1].terms), float64(e[2].terms)
-	threads, sums := float64(accel.Threads()), float64(tensors)
+	threads, tensorCount := float64(accel.Threads()), float64(tensors)
 
 	numbers := momentCount + float64(n) + // the moments, and order with its copy: two arrays of int32
 		2*tableCells(&e) + // starts and its copy
-		sums*float64(e[1].cells)*pairs*float64(doubleWidths[2]) + // sums of the rows of a slab
-		sums*float64(e[0].terms*doubleWidths[1]*doubleWidths[2]) + // sums of the slab
-		threads*(blockRows*(2*pairs+3*terms+sums)+sums*pairs*(terms+float64(doubleWidths[2]))) // passWorker
+		tensorCount*float64(e[1].cells)*pairs*float64(doubleWidths[2]) + // sums of the rows of a slab
+		tensorCount*float64(e[0].terms*doubleWidths[1]*doubleWidths[2]) + // sums of the slab
+		threads*(blockRows*(2*pairs+3*terms+tensorCount)+ // passWorker
+			tensorCount*pairs*(terms+float64(doubleWidths[2])))
 	for axisIndex := range e { // Bessel functions and coefficients of an expansion
 		numbers += float64(2 * e[axisIndex].terms * doubleWidths[axisIndex])
 	}
 	if s.options.Comm.Size() > 1 {
-		numbers += float64(n) * sums // values of the points of the other ranks
+		numbers += float64(n) * tensorCount // values of the points of the other ranks
 	}
 
 	modes := float64(len(s.modes))
@@ -192,9 +193,9 @@ func (s *Series) bytes(n, tensors int, lambda float64) int64 {
 	}
 	// The grid has weights, two arrays of transforms, the scaled moments, and the tensor of the modes, each of at most
 	// gridSize numbers. Conjugate gradients have five vectors.
-	gridSize, exact := 1.0, float64(s.exactModes(n, lambda))
+	gridSize, exactCount := 1.0, float64(s.exactModes(n, lambda))
 	for _, width := range doubleWidths {
 		gridSize *= float64(gridNodes(width))
 	}
-	return int64(8*(numbers+5*gridSize+exact*exact+5*modes) + modeBytes*modes)
+	return int64(8*(numbers+5*gridSize+exactCount*exactCount+5*modes) + modeBytes*modes)
 }

@@ -31,8 +31,8 @@ var (
 	_ Operator = (*GaussianOperator)(nil)
 )
 
-// convertedEntries is the number of entries of G that Apply64 converts to float64 together (4 MB). A larger value needs
-// more memory and gives longer matrix products.
+// convertedEntries is the number of entries of G that Apply64 converts to float64 together (4 MB). A larger value makes
+// the matrix products larger and faster, and needs more memory.
 const convertedEntries = 1 << 19
 
 // String implements Dist.
@@ -43,9 +43,9 @@ func (Gaussian) operatorBytes(m, s int) int64 {
 	return accel.SaturateInt64(4 * float64(m) * float64(s))
 }
 
-// Sample implements Dist. Row i of G is drawn from g.Sub("gaussian row", i). Sample returns an error if G needs more
-// memory than is available.
-func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
+// Sample implements Dist. Row i of G is drawn from stream.Sub("gaussian row", i). Sample returns an error if G needs
+// more memory than is available.
+func (d Gaussian) Sample(m, s int, stream rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
@@ -53,16 +53,16 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 		"dimension %d to %d", m, s), "put an srht before it"); err != nil {
 		return nil, err
 	}
-	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
+	operator := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())
 	accel.Each(s, func(worker, i int) {
 		row := buffer.Grow(&rows[worker], m)
-		g.Sub("gaussian row", uint64(i)).Normals(row, 0)
+		stream.Sub("gaussian row", uint64(i)).Normals(row, 0)
 		for j, v := range row {
-			o.g[i*m+j] = float32(v)
+			operator.g[i*m+j] = float32(v)
 		}
 	})
-	return o, nil
+	return operator, nil
 }
 
 // Dims implements Operator.
@@ -93,7 +93,7 @@ func (o *GaussianOperator) Apply64(rows Rows64, w *Workspace) {
 	step := min(o.s, max(1, convertedEntries/o.m))
 	for i := 0; i < o.s; i += step {
 		k := min(step, o.s-i)
-		block := buffer.Grow(&w.wide, k*o.m)
+		block := buffer.Grow(&w.block64, k*o.m)
 		for j, v := range o.g[i*o.m : (i+k)*o.m] {
 			block[j] = float64(v)
 		}

@@ -43,7 +43,7 @@ type (
 type Workspace struct {
 	row32   []float32    // padded rows of an SRHT, or the sums of a CountSketch
 	row64   []float64    // the same in float64
-	wide    []float64    // a block of a Gaussian matrix in float64
+	block64 []float64    // a block of a Gaussian matrix in float64
 	panel32 [2][]float32 // intermediate results between the levels of a composition
 	panel64 [2][]float64 // the same in float64
 }

@@ -124,7 +124,7 @@ type pilotPoint struct {
 // rows of G.
 func (b *builder) addPilotPoint(w *worker, s *pilotSums, point pilotPoint, candidates []int32, k int) {
 	i := point.index
-	squares := buffer.Grow(&w.scores, b.n) // c_ij²
+	squares := buffer.Grow(&w.scores, b.n) // c_ij² of all points j
 	for j, inner := range b.innerProducts(w, i, b.n, b.f) {
 		residual := point.column.AtVec(j) - inner
 		squares[j] = residual * residual / (b.shiftedDiag[i] * b.shiftedDiag[j])
@@ -162,12 +162,12 @@ func (b *builder) addPilotPoint(w *worker, s *pilotSums, point pilotPoint, candi
 // variances: given the first m neighbors, the variance of the point is u_{m+1}² + … + u_{k+1}².
 func (b *builder) setLogVariances(w *worker, s *pilotSums, idx []int) {
 	order := len(idx)
-	a, ld := b.localMatrix(w, idx)
+	factor, rowStride := b.localMatrix(w, idx)
 	if !w.cholesky(order) { // not positive definite: computeG finds and reports such a matrix
 		return
 	}
-	lastColumn := a[order-1:]
-	variance := math.Pow(lastColumn[(order-1)*ld], 2)
+	lastColumn := factor[order-1:]
+	variance := math.Pow(lastColumn[(order-1)*rowStride], 2)
 	count := order - 1
 	for element := len(s.logVariances) - 1; element >= 0; element-- {
 		limit := 0
@@ -175,7 +175,7 @@ func (b *builder) setLogVariances(w *worker, s *pilotSums, idx []int) {
 			limit = min(minNeighbors<<(element-1), order-1)
 		}
 		for ; count > limit; count-- {
-			variance += math.Pow(lastColumn[(count-1)*ld], 2)
+			variance += math.Pow(lastColumn[(count-1)*rowStride], 2)
 		}
 		s.logVariances[element] = math.Log(variance)
 	}
