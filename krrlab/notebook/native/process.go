@@ -185,7 +185,7 @@ func (p *process) Call(interrupt <-chan struct{}, function int, arguments, resul
 	var sliceRegions regions
 	collector := &message{offsetOf: sliceRegions.add}
 	for _, value := range arguments {
-		collector.put(reflect.ValueOf(value))
+		collector.putValue(reflect.ValueOf(value))
 	}
 	acquired, err := p.acquireSlot(8 * sliceRegions.assignOffsets())
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *process) Call(interrupt <-chan struct{}, function int, arguments, resul
 	request := &message{offsetOf: sliceRegions.offsetOf}
 	request.putWords(uint64(acquired.number), uint64(function), uint64(acquired.offset), uint64(len(acquired.memory)))
 	for _, value := range arguments {
-		request.put(reflect.ValueOf(value))
+		request.putValue(reflect.ValueOf(value))
 	}
 	for _, part := range sliceRegions {
 		copy(acquired.memory[8*part.offset:], bytesOf(part.values))
@@ -227,7 +227,7 @@ func (p *process) Call(interrupt <-chan struct{}, function int, arguments, resul
 		return &Error{reply.nextText(), p.cell, line}
 	}
 	for _, value := range results {
-		reply.get(reflect.ValueOf(value).Elem())
+		reply.readValue(reflect.ValueOf(value).Elem())
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func refusalReason(t reflect.Type) string {
 		}
 	}
 	for i := range t.NumOut() {
-		if unsupported := unsupportedResult(t.Out(i)); unsupported != nil {
+		if unsupported := unsupportedResultType(t.Out(i)); unsupported != nil {
 			return "returns " + strings.ReplaceAll(unsupported.String(), "cell.", "")
 		}
 	}
@@ -95,7 +95,7 @@ func (s *server) call(request *message) {
 	reply, returned := &message{}, false
 	defer func() {
 		if value := recover(); !returned {
-			reply.buf = nil
+			reply.content = nil
 			reply.putWords(slotNumber, uint64(s.panicLine()))
 			if value == nil {
 				value = "runtime.Goexit ended the call"
@@ -108,7 +108,7 @@ func (s *server) call(request *message) {
 	var args []reflect.Value
 	for i := range function.Type().NumIn() {
 		value := reflect.New(function.Type().In(i)).Elem()
-		request.get(value)
+		request.readValue(value)
 		args = append(args, value)
 	}
 	call := function.Call
@@ -117,7 +117,7 @@ func (s *server) call(request *message) {
 	}
 	reply.putWords(slotNumber, 0)
 	for _, value := range call(args) {
-		reply.put(value)
+		reply.putValue(value)
 	}
 	returned = true
 }

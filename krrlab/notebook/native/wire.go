@@ -9,62 +9,62 @@ import (
 	"unsafe"
 )
 
-// This file is also a part of the programs of %%go cells. The go command of the user builds these, so the file may use
-// only what older versions of Go have, too.
+// This file is also a part of the programs of %%go cells. The go command of the user builds these, and can be older
+// than the one that builds krrlab, so the file avoids recent features of Go.
 
 // message is a message in a pipe: a sequence of 8-byte words, and of strings preceded by their length.
 type message struct {
-	buf []byte
+	content []byte
 	// offsetOf returns the offset of a slice in the shared memory of a request. If it is nil, slices are part of the
 	// message.
 	offsetOf func(s []float64) int
-	// memory is the shared memory of a received request, or nil if slices are part of the message. Slices that get
-	// stores are parts of it.
+	// memory is the shared memory of a received request, or nil if slices are part of the message. The slices
+	// that readValue sets refer to this memory.
 	memory []float64
 }
 
 // putWords appends words.
 func (m *message) putWords(words ...uint64) {
 	for _, word := range words {
-		m.buf = binary.LittleEndian.AppendUint64(m.buf, word)
+		m.content = binary.LittleEndian.AppendUint64(m.content, word)
 	}
 }
 
 // putText appends a string.
 func (m *message) putText(s string) {
 	m.putWords(uint64(len(s)))
-	m.buf = append(m.buf, s...)
+	m.content = append(m.content, s...)
 }
 
 // nextWord removes and returns the next word. Like all functions that read a message, it panics if there is none.
 func (m *message) nextWord() uint64 {
-	word := binary.LittleEndian.Uint64(m.buf)
-	m.buf = m.buf[8:]
+	word := binary.LittleEndian.Uint64(m.content)
+	m.content = m.content[8:]
 	return word
 }
 
 // nextText removes and returns the next string.
 func (m *message) nextText() string {
 	length := m.nextWord()
-	text := string(m.buf[:length])
-	m.buf = m.buf[length:]
+	text := string(m.content[:length])
+	m.content = m.content[length:]
 	return text
 }
 
 // send writes a message, preceded by its length, with a single call of Write, so that messages of several goroutines do
 // not mix.
 func (m *message) send(w io.Writer) error {
-	_, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(m.buf))), m.buf...))
+	_, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(m.content))), m.content...))
 	return err
 }
 
 // receive reads a message.
 func receive(r io.Reader) (*message, error) {
-	m := &message{buf: make([]byte, 8)}
-	_, err := io.ReadFull(r, m.buf)
+	m := &message{content: make([]byte, 8)}
+	_, err := io.ReadFull(r, m.content)
 	if err == nil {
-		m.buf = make([]byte, m.nextWord())
-		_, err = io.ReadFull(r, m.buf)
+		m.content = make([]byte, m.nextWord())
+		_, err = io.ReadFull(r, m.content)
 	}
 	return m, err
 }
@@ -91,16 +91,16 @@ func unsupportedType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// unsupportedResult is unsupportedType for the type of a result, which can also be error.
-func unsupportedResult(t reflect.Type) reflect.Type {
+// unsupportedResultType is unsupportedType for the type of a result, which can also be error.
+func unsupportedResultType(t reflect.Type) reflect.Type {
 	if t == errorType {
 		return nil
 	}
 	return unsupportedType(t)
 }
 
-// put appends a value. A nil slice or error is sent as the word math.MaxUint64.
-func (m *message) put(v reflect.Value) {
+// putValue appends a value. A nil slice or error is sent as the word math.MaxUint64.
+func (m *message) putValue(v reflect.Value) {
 	switch {
 	case v.CanInt():
 		m.putWords(uint64(v.Int()))
@@ -112,7 +112,7 @@ func (m *message) put(v reflect.Value) {
 		m.putText(v.String())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			m.put(v.Field(i))
+			m.putValue(v.Field(i))
 		}
 	case v.Kind() == reflect.Bool && v.Bool():
 		m.putWords(1)
@@ -126,15 +126,15 @@ func (m *message) put(v reflect.Value) {
 		m.putWords(uint64(v.Len()))
 		s := unsafe.Slice((*float64)(v.UnsafePointer()), v.Len())
 		if m.offsetOf == nil {
-			m.buf = append(m.buf, bytesOf(s)...)
+			m.content = append(m.content, bytesOf(s)...)
 		} else if len(s) > 0 {
 			m.putWords(uint64(m.offsetOf(s)))
 		}
 	}
 }
 
-// get removes the next value and stores it in v, which must be addressable.
-func (m *message) get(v reflect.Value) {
+// readValue removes the next value and stores it in v, which must be addressable.
+func (m *message) readValue(v reflect.Value) {
 	switch {
 	case v.CanInt():
 		v.SetInt(int64(m.nextWord()))
@@ -149,9 +149,10 @@ func (m *message) get(v reflect.Value) {
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			field := v.Field(i)
-			m.get(reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()) // also sets unexported fields
+			// The pointer makes unexported fields settable.
+			m.readValue(reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem())
 		}
-	case binary.LittleEndian.Uint64(m.buf) == math.MaxUint64:
+	case binary.LittleEndian.Uint64(m.content) == math.MaxUint64:
 		m.nextWord()
 		v.SetZero()
 	case v.Kind() == reflect.Interface:
@@ -161,7 +162,7 @@ func (m *message) get(v reflect.Value) {
 		s := make([]float64, 0) // not nil, unlike the slices above
 		if m.memory == nil {
 			s = make([]float64, length)
-			m.buf = m.buf[copy(bytesOf(s), m.buf):]
+			m.content = m.content[copy(bytesOf(s), m.content):]
 		} else if length > 0 {
 			offset := int(m.nextWord())
 			s = m.memory[offset : offset+length : offset+length]
