@@ -39,7 +39,7 @@ type Explanation struct {
 	Rows         int          `json:"rows"`         // number of rows that were used
 	TotalRows    int          `json:"of"`           // number of rows in the data
 	FittedRows   int          `json:"fitted_rows"`  // number of rows in the data that the model was fitted to
-	Copies       int          `json:"copies"`       // number of used rows that are in the group of an earlier one
+	RepeatedRows int          `json:"copies"`       // number of used rows that are in the group of an earlier one
 	Repeats      string       `json:"repeats"`      // how the rows of a group were found; "" without groups
 	Permutations int          `json:"permutations"` // number of permutations of each column
 	Metric       model.Metric `json:"metric"`       // metric whose loss a permutation increases
@@ -69,10 +69,10 @@ type Importance struct {
 
 // Dependence is the mean prediction of the rows for values of one column.
 type Dependence struct {
-	Column string    `json:"column"`
-	Values []float64 `json:"values,omitempty"` // numbers, or days from First, or hours of the day
-	First  string    `json:"first,omitempty"`  // day from which days are counted
-	Words  []string  `json:"words,omitempty"`
+	Column   string    `json:"column"`
+	Values   []float64 `json:"values,omitempty"` // numbers, or days from FirstDay, or hours of the day
+	FirstDay string    `json:"first,omitempty"`  // day from which days are counted
+	Words    []string  `json:"words,omitempty"`
 	// Curves has one curve for a regression, the rarer of two classes (the second for decision values), or one for each
 	// of the at most six most frequent classes.
 	Curves []DependenceCurve `json:"curves"`
@@ -148,7 +148,7 @@ func Run(ctx context.Context, m *model.Model, d *datasets.Dataset, o Options) (*
 	}
 	grouping := d.Grouping(nil)
 	e := &explainer{m: m, d: d, dim: d.Dim(), firstInGroup: grouping.FirstRow, progress: o.Progress}
-	if result.Copies = points.CountRepeated(e.firstInGroup); result.Copies > 0 {
+	if result.RepeatedRows = points.CountRepeated(e.firstInGroup); result.RepeatedRows > 0 {
 		result.Repeats = grouping.Repeats.String()
 	}
 	e.features = make([]float64, d.Len()*e.dim)
@@ -214,7 +214,7 @@ func (e *explainer) measureImportance(ctx context.Context, result *Explanation, 
 	if err != nil {
 		return 0, err
 	}
-	l := e.newPermutationLoss(result.Metric, unchanged[0], result.Rows-result.Copies)
+	l := e.newPermutationLoss(result.Metric, unchanged[0], result.Rows-result.RepeatedRows)
 	if math.IsNaN(l.reference) {
 		return 0, fmt.Errorf("explain: the %s of these %d rows is not known: want rows of two classes",
 			result.Metric.Name(), result.Rows)
@@ -328,7 +328,7 @@ func (e *explainer) dependence(ctx context.Context, column datasets.SourceColumn
 	if err != nil {
 		return nil, err
 	}
-	records := float64(result.Rows - result.Copies)
+	records := float64(result.Rows - result.RepeatedRows)
 	for _, p := range predictions {
 		values, classes := p.Decision, []int{0}
 		if result.Quantity = "prediction"; p.Labels != nil {
@@ -387,7 +387,7 @@ func (e *explainer) dependenceGrid(column datasets.SourceColumn) (*Dependence, [
 			dependence.Values = append(dependence.Values, e.rowTime(column, i))
 			add(e.features[i*e.dim+column.FirstFeature:][:column.FeatureCount])
 		}
-		dependence.First = column.Coding.Dates.First
+		dependence.FirstDay = column.Coding.Dates.First
 	}
 	return dependence, variants
 }

@@ -156,7 +156,7 @@ func TestImportanceAndDependence(t *testing.T) {
 			if dependence.Column == "word" {
 				words = 3
 			}
-			if len(dependence.Words) != words || (dependence.First != "") != (dependence.Column == "day") ||
+			if len(dependence.Words) != words || (dependence.FirstDay != "") != (dependence.Column == "day") ||
 				!slices.IsSorted(dependence.Values) {
 				t.Errorf("the dependence on %s has %d words, want %d, or wrong dates or unsorted values: %+v",
 					dependence.Column, len(dependence.Words), words, dependence)
@@ -194,7 +194,7 @@ func TestStandardError(t *testing.T) {
 		twice := d.Subset(append(stream.Perm(n), stream.Sub("b").Perm(n)...)).WithGroups(nil)
 		e = testkit.Must(Run(t.Context(), m, twice, Options{Permutations: 5, Top: 1, Seed: seed}))
 		varianceWithCopies += float64(e.Columns[0].StandardError*e.Columns[0].StandardError) / (samples / 3)
-		testkit.Equal(t, e.Copies, n)
+		testkit.Equal(t, e.RepeatedRows, n)
 		testkit.Contains(t, e.String(), "60 are copies", "a group counts once in the standard errors")
 	}
 	deviation := stat.StdDev(importance, nil)

@@ -42,7 +42,7 @@ func (e *Explanation) String() string {
 		lines.Add("note",
 			"the model has learned the rows of the fit, and their importance differs from that of new rows")
 	}
-	if e.Copies > 0 {
+	if e.RepeatedRows > 0 {
 		lines.AddText("repeats", e.Repeats+"; a group counts once in the standard errors")
 	}
 	lines.Add("importance", "%s if a column is permuted, mean of %d permutations ± standard error", e.effectName(),
@@ -123,9 +123,9 @@ func (e *Explanation) Plot() *plots.Figure {
 	return f
 }
 
-// RowsText describes a sample of n rows. sample is its size, and fittedRows is the number of the n rows that the model
-// was fitted to.
-func RowsText(sample, n, fittedRows int) string {
+// RowsText describes a random sample of sampleSize of n rows, or all rows if sampleSize is n. The model was fitted to
+// fittedRows of the n rows.
+func RowsText(sampleSize, n, fittedRows int) string {
 	text := fmt.Sprintf("%d rows, of which %d are of the fit, with smaller errors", n, fittedRows)
 	switch fittedRows {
 	case 0:
@@ -133,8 +133,8 @@ func RowsText(sample, n, fittedRows int) string {
 	case n:
 		text = fmt.Sprintf("%d training points", n)
 	}
-	if sample < n {
-		text = fmt.Sprintf("%d, drawn at random, of %s", sample, text)
+	if sampleSize < n {
+		text = fmt.Sprintf("%d, drawn at random, of %s", sampleSize, text)
 	}
 	return text
 }
@@ -143,19 +143,19 @@ func RowsText(sample, n, fittedRows int) string {
 // known between them, and otherwise a line.
 func (e *Explanation) dependencePanel(d *Dependence) plots.Figure {
 	x := plots.Axis{Label: d.Column}
-	if d.First != "" {
-		x.Label += " (days from " + d.First + ")"
+	if d.FirstDay != "" {
+		x.Label += " (days from " + d.FirstDay + ")"
 	}
 	style, values := plots.Line, d.Values
 	for k, word := range d.Words {
 		values, x.Names = append(values, float64(k)), append(x.Names, shortName(word))
 	}
 	n := len(values)
-	if d.Words != nil || d.First != "" || n == 2 { // between two dates there are other hours and weekdays
+	if d.Words != nil || d.FirstDay != "" || n == 2 { // a line would hide the hours and weekdays between dates
 		style = plots.Points
 	}
 	isFraction := func(v float64) bool { return v != math.Trunc(v) }
-	if d.First == "" && (style == plots.Points || n <= maxBars && !slices.ContainsFunc(values, isFraction)) {
+	if d.FirstDay == "" && (style == plots.Points || n <= maxBars && !slices.ContainsFunc(values, isFraction)) {
 		pad := cmp.Or(values[n-1]-values[0], 1) / float64(2*n)
 		x.Ticks, x.Min, x.Max = values, values[0]-pad, values[n-1]+pad
 	}
