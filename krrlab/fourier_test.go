@@ -44,7 +44,7 @@ func TestFourierSolver(t *testing.T) {
 				cfg.Exact = exact
 				sol := mustSolve(t, &data, cfg)
 				if difference := relativeDifference(sol.Model.C, want.Model.C); difference > 1e-6 || !sol.Converged() ||
-					!(sol.KBound > 0 && float64(sol.KBound) < 1e-9) {
+					!(sol.KernelErrorBound > 0 && float64(sol.KernelErrorBound) < 1e-9) {
 					t.Errorf("%s, weights %v: the coefficients differ by %.3g from the direct solver's; %v", name,
 						withWeights, difference, sol)
 				}

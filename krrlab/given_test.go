@@ -60,21 +60,18 @@ func TestPrecomputedK(t *testing.T) {
 				byRows.Weights = byPoints.Weights
 			}
 			cfg.Lambda, cfg.Tol = 0.1, 1e-6
-			solutions := map[bool]*Solution{}
-			for _, byRowNumbers := range []bool{false, true} {
-				data := byPoints
-				if cfg.Kernel = gauss; byRowNumbers {
-					data, cfg.Kernel = byRows, precomputed
-				}
-				solutions[byRowNumbers] = mustSolve(t, data, cfg)
-			}
-			sol := solutions[true]
+			cfg.Kernel = gauss
+			kernelSol := mustSolve(t, byPoints, cfg)
+			cfg.Kernel = precomputed
+			sol := mustSolve(t, byRows, cfg)
 			tolerance := 1e-4
 			if inFloat32 {
-				tolerance = 1e-3 // rounding K to float32 changes c by about ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times its norm
+				// Rounding K to float32 changes K by E with ‖E‖₂ ≈ 2√n·2⁻²⁵. It changes the coefficients by about
+				// ‖E‖₂/λ times their norm.
+				tolerance = 1e-3
 			}
 			var delta mat.Dense
-			delta.Sub(sol.Model.C, solutions[false].Model.C)
+			delta.Sub(sol.Model.C, kernelSol.Model.C)
 			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) ||
 				mat.Norm(&delta, 2) > tolerance*mat.Norm(sol.Model.C, 2) {
 				t.Errorf("%s: the coefficients of norm %.2g differ by %.2g from those with the kernel: %v", name,
@@ -88,7 +85,7 @@ func TestPrecomputedK(t *testing.T) {
 			if name == "pcg" && sol.Weighted && sol.Storage != "recompute" {
 				t.Errorf("a precomputed K is stored a second time as %s", sol.Storage)
 			}
-			// New points are their kernel values.
+			// The model of a precomputed K takes new points as rows of their kernel values with the training points.
 			newPoints, z := testkit.RandomPoints(4, 5, 3), points.NewDense(5, n, nil)
 			for i := range 5 {
 				for j := range n {
@@ -96,7 +93,7 @@ func TestPrecomputedK(t *testing.T) {
 				}
 			}
 			predicted := testkit.Must(sol.Model.Decision(t.Context(), z, nil))
-			want := testkit.Must(solutions[false].Model.Decision(t.Context(), newPoints, nil))
+			want := testkit.Must(kernelSol.Model.Decision(t.Context(), newPoints, nil))
 			delta.Reset()
 			delta.Sub(predicted, want)
 			if difference := mat.Norm(&delta, 2); difference > tolerance*mat.Norm(want, 2) {
@@ -140,10 +137,10 @@ func TestStagesOfPrecomputedK(t *testing.T) {
 	if err != nil || got.KappaUpperBound != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
 		t.Errorf("κ with a precomputed K is %v, with the kernel %v; error %v", got.Kappa, want.Kappa, err)
 	}
-	rows := labs["rows"] // only K+shift·I is known to be positive semi-definite
-	if storageError := rows.k.value.Choice().Error; !(rows.shift > 0) || got.KError != storageError+rows.shift ||
-		!(got.Exact.Hi > got.Exact.Value*(1+rows.shift/rows.cfg.Lambda)) {
-		t.Errorf("storage error %g, error in all %g, shift %g; exactly κ is %v", storageError, got.KError, rows.shift,
+	lab := labs["rows"] // only K+shift·I is known to be positive semi-definite
+	if storageError := lab.k.value.Choice().Error; !(lab.shift > 0) || got.KError != storageError+lab.shift ||
+		!(got.Exact.Hi > got.Exact.Value*(1+lab.shift/lab.cfg.Lambda)) {
+		t.Errorf("storage error %g, error in all %g, shift %g; exactly κ is %v", storageError, got.KError, lab.shift,
 			got.Exact)
 	}
 }
@@ -200,9 +197,9 @@ func TestIndefinitePrecomputedK(t *testing.T) {
 	}
 }
 
-// TestNegativePrecomputedK uses a K with a negative diagonal, which gives no bound of its entries and no norm from its
-// trace. Solves must still converge with a known residual, with and without weights.
-func TestNegativePrecomputedK(t *testing.T) {
+// TestPrecomputedKWithNegativeDiagonal uses a K with a negative diagonal, which gives no bound of its entries and no
+// norm from its trace. Solves must still converge with a known residual, with and without weights.
+func TestPrecomputedKWithNegativeDiagonal(t *testing.T) {
 	const n = 40
 	_, data, _ := precomputedProblem(t, n, kernel.Gaussian{Sigma: 1}, false)
 	k := points.NewDense(n, n, nil)
@@ -217,8 +214,8 @@ func TestNegativePrecomputedK(t *testing.T) {
 			data.Weights = weights
 			sol := mustSolve(t, data, Config{Kernel: precomputed, Lambda: 4 * n, Solver: CG, Storage: gram.Float64,
 				Exact: policy, Tol: 1e-6})
-			if !sol.Converged() || !(sol.KBound >= 0) {
-				t.Errorf("%v: %v, ‖E‖₂ at most %v", policy, sol, sol.KBound)
+			if !sol.Converged() || !(sol.KernelErrorBound >= 0) {
+				t.Errorf("%v: %v, ‖E‖₂ at most %v", policy, sol, sol.KernelErrorBound)
 			}
 		}
 	}

@@ -45,11 +45,11 @@ func sameAnswer(a, b *Solution) string {
 		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.ColumnTrueResiduals, a.ColumnSampledResiduals,
 			b.ColumnTrueResiduals,
 			b.ColumnSampledResiduals)
-	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.LabelsOpen != b.LabelsOpen ||
-		a.LabelsCounted != b.LabelsCounted:
+	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.UndecidedLabels != b.UndecidedLabels ||
+		a.CheckedLabels != b.CheckedLabels:
 		return fmt.Sprintf("bounds %+v, %s, want %+v, %s", a.Error, a.Criterion, b.Error, b.Criterion)
-	case fmt.Sprint(a.Kappa, a.KappaBound, a.StatDim, a.KBound) != fmt.Sprint(b.Kappa, b.KappaBound, b.StatDim,
-		b.KBound):
+	case fmt.Sprint(a.Kappa, a.KappaBound, a.StatDim, a.KernelErrorBound) != fmt.Sprint(b.Kappa, b.KappaBound,
+		b.StatDim, b.KernelErrorBound):
 		return "κ, its bound, s_λ or ‖E‖₂"
 	}
 	return ""

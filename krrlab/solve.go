@@ -485,7 +485,7 @@ func (l *Lab) formKernel(ctx context.Context, request kernelRequest, sol *Soluti
 	noteShared(sol, k.shared, "kernel")
 	choice := k.value.Choice()
 	sol.Storage, sol.StorageReason = k.value.Storage().String(), choice.String()
-	sol.KBound, sol.KBytes, sol.KExactProducts = Number(choice.Error), k.value.Bytes(), choice.ExactProducts
+	sol.KernelErrorBound, sol.KBytes, sol.HasExactProducts = Number(choice.Error), k.value.Bytes(), choice.ExactProducts
 	if sparse := choice.Sparse; sparse != nil {
 		sol.KeptShare, sol.DroppedBound = Number(sparse.StoredShare), Number(sparse.DroppedNorm)
 	}

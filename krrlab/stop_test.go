@@ -230,8 +230,8 @@ func TestStopLabels(t *testing.T) {
 		}
 		predicted := testkit.Must(sol.Model.Predict(t.Context(), rows, sol.PredictOptions()))
 		if stopRows != nil {
-			testkit.Equal(t, sol.LabelsCounted, 0)
-			sol.CountOpenLabels(predicted, rows)
+			testkit.Equal(t, sol.CheckedLabels, 0)
+			sol.CountUndecidedLabels(predicted, rows)
 		}
 		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, lab.y).predict(rows.X)
 		changed, wrong := 0, 0
@@ -243,11 +243,11 @@ func TestStopLabels(t *testing.T) {
 				wrong += 1 - bound.UndecidedRows(row, []float64{1}, sol.Error.Bounds)
 			}
 		}
-		open := float64(sol.LabelsOpen) / float64(sol.LabelsCounted)
-		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.LabelsCounted != rows.Len() || open > 0.05 ||
-			changed > sol.LabelsOpen || wrong > 0 {
+		open := float64(sol.UndecidedLabels) / float64(sol.CheckedLabels)
+		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.CheckedLabels != rows.Len() || open > 0.05 ||
+			changed > sol.UndecidedLabels || wrong > 0 {
 			t.Errorf("%v, criterion %q: %d of %d open; %d changed, %d of them settled", sol.Status, sol.Criterion,
-				sol.LabelsOpen, sol.LabelsCounted, changed, wrong)
+				sol.UndecidedLabels, sol.CheckedLabels, changed, wrong)
 		}
 		if sol.Iterations >= full.Iterations || !strings.Contains(sol.String(), "labels are settled") {
 			t.Errorf("%d iterations, %d in full; %s", sol.Iterations, full.Iterations, sol)

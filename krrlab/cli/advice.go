@@ -76,7 +76,7 @@ func advice(sol *krrlab.Solution) string {
 			"the tolerance: try a larger --lambda or a larger --tol", sol.Rounding)
 	case limitedByRounding && sol.Solver == krrlab.Fourier:
 		return fmt.Sprintf("the Fourier series (‖E‖₂ ≲ %.2g) and rounding keep the residual up: try another "+
-			"--solver, or a larger --lambda or a larger --tol", float64(sol.KBound))
+			"--solver, or a larger --lambda or a larger --tol", float64(sol.KernelErrorBound))
 	case limitedByRounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
 	}

@@ -70,7 +70,7 @@ func TestAdvice(t *testing.T) {
 	}
 	// A Fourier series is advised against if its truncation error may be the cause.
 	series := &krrlab.Solution{Outcome: solve.Outcome{Status: pcg.Inaccurate},
-		KernelMatrix: solve.KernelMatrix{KBound: 4e-6}, Approach: solve.Approach{Solver: krrlab.Fourier}}
+		KernelMatrix: solve.KernelMatrix{KernelErrorBound: 4e-6}, Approach: solve.Approach{Solver: krrlab.Fourier}}
 	series.TrueResidual = 1
 	testkit.Contains(t, advice(series), "‖E‖₂ ≲ 4e-06", "--solver")
 }

@@ -315,7 +315,7 @@ func (r *fitResult) scoreTest(ctx context.Context, rule bound.Rule) (err error) 
 	}
 	sol.SetScore(r.test.Score(test))
 	if rule == bound.ByLabels {
-		sol.CountOpenLabels(r.test, test)
+		sol.CountUndecidedLabels(r.test, test)
 	}
 	sol.Seconds.Predict = time.Since(start).Seconds()
 	return nil

@@ -7,12 +7,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
-// The function runScript in cli_test.go explains the scripts of these tests. In short, "$" begins a command line, and
-// "2$" one that must exit with the status 2. The lines below a command must appear in its output. A line that begins
-// with "!" must not appear.
+// The scripts of runScript have these rules: "$" begins a command line, and "2$" one that must exit with the status 2.
+// The lines below a command must appear in its output. A line that begins with "!" must not appear.
 
-// TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. A choice that the
-// flags fix, such as a preconditioner and its number of features, must hold for every candidate.
+// TestPlanCommand runs krrlab plan on data and checks its text, its JSON report and its picture. Every candidate must
+// have the preconditioner and the number of features that the flags set. A preconditioner without the methods of a cost
+// model is refused. An option process-timeout within --with of krrlab compare leads to a hint at --process-timeout.
 func TestPlanCommand(t *testing.T) {
 	enterTempFolder(t, map[string]string{"train.csv": randomTable(150, []string{"a", "b", "c"})})
 	t.Setenv("XDG_CACHE_HOME", ".")
@@ -27,9 +27,9 @@ func TestPlanCommand(t *testing.T) {
 		t.Error("the predicted time of the test points is 0")
 	}
 	runScript(t, "$ plan --train train.csv --target y --sigma 2 --precond \"nystrom features=40\" --json p.json")
-	for _, c := range readReport(t, "p.json")["candidates"].([]any) {
-		if c := c.(map[string]any); c["precond"] != "nystrom" || c["s"] != 40.0 {
-			t.Errorf("the flags fix nystrom with s = 40; a candidate is %v", c)
+	for _, value := range readReport(t, "p.json")["candidates"].([]any) {
+		if candidate := value.(map[string]any); candidate["precond"] != "nystrom" || candidate["s"] != 40.0 {
+			t.Errorf("the flags fix nystrom with s = 40; a candidate is %v", candidate)
 		}
 	}
 	runScript(t, `$ plan --train train.csv --target y --sigma 2 --precond "nystrom landmarks=3,1,4 spectral=true"
@@ -48,10 +48,10 @@ $ plan --train train.csv --target y --sigma 2 --precond "vecchia neighbors=7 dam
 	testkit.Contains(t, stderr, "say --process-timeout")
 }
 
-// TestPlanNodes checks plans for several machines. For data at hand the number of iterations is predicted by a rule;
-// for a problem that is given by its size alone, --iterations must give it. The scripts also check the machine
+// TestPlanForMachines checks plans for several machines. For data at hand the number of iterations is predicted by a
+// rule; for a problem that is given by its size alone, --iterations must give it. The scripts also check the machine
 // description, sizes too large to count, and missing flags.
-func TestPlanNodes(t *testing.T) {
+func TestPlanForMachines(t *testing.T) {
 	enterTempFolder(t, map[string]string{"train.csv": randomTable(150, []string{"a", "b", "c"})})
 	t.Setenv("XDG_CACHE_HOME", ".")
 	var plan map[string]any

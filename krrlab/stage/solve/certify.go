@@ -157,7 +157,7 @@ func (r *run) certify(ctx context.Context, c *mat.Dense) error {
 		fitted.Scale(-r.Lambda, c)
 		fitted.Add(&fitted, r.Y)
 		fitted.Sub(&fitted, r.residuals)
-		sol.LabelsCounted, sol.LabelsOpen = r.Train.Len(),
+		sol.CheckedLabels, sol.UndecidedLabels = r.Train.Len(),
 			bound.UndecidedRows(&fitted, bound.DiagonalRoots(r.Kernel, r.Train.X), sol.Error.Decisions())
 	}
 	return nil

@@ -85,7 +85,7 @@ func (r *run) solveFourier(ctx context.Context) (c *mat.Dense, err error) {
 	}
 	sol.Seconds.Factor = time.Since(start).Seconds()
 	stored := f.storageDescription()
-	sol.Storage, sol.KBound = "Fourier series", stage.Number(stored.Error)
+	sol.Storage, sol.KernelErrorBound = "Fourier series", stage.Number(stored.Error)
 	sol.StorageReason = fmt.Sprintf("a Fourier series of %d modes, each entry within %.2g, ‖K̃−K‖₂ at most %.2g",
 		f.series.Modes(), f.series.EntryError(), stored.Error)
 	start = time.Now()

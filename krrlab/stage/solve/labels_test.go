@@ -15,9 +15,10 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestCountOpenLabels counts the labels, the signs of f, that an error of f may change, with f(z) = k(z, 1) − k(z, −1).
-// The label at z = 0 is open for every error since f(0) = 0, and other labels become open as the error bound grows.
-func TestCountOpenLabels(t *testing.T) {
+// TestCountUndecidedLabels counts the labels, the signs of f, that an error of f may change, with f(z) = k(z, 1) − k(z,
+// −1). The label at z = 0 is open for every error since f(0) = 0, and other labels become open as the error bound
+// grows.
+func TestCountUndecidedLabels(t *testing.T) {
 	x, rows := points.NewDense(2, 1, []float64{1, -1}), points.NewDense(4, 1, []float64{0, 0.05, 1, -1})
 	d := &datasets.Dataset{Task: datasets.Classification, X: rows, Labels: []string{"a", "b"}, Class: make([]int, 4)}
 	s := NewSolution(stage.Header{})
@@ -25,14 +26,15 @@ func TestCountOpenLabels(t *testing.T) {
 	s.Model = &model.Model{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, X: x, C: mat.NewDense(2, 1, []float64{1, -1}),
 		Labels: d.Labels}
 	p := testkit.Must(s.Model.Predict(t.Context(), d, s.PredictOptions()))
-	if s.CountOpenLabels(p, d); s.LabelsCounted != 0 {
+	if s.CountUndecidedLabels(p, d); s.CheckedLabels != 0 {
 		t.Error("open labels are counted although no error bound is known")
 	}
 	// f(0.05) = 0.061, and f(1) = 0.86
 	for errorBound, wantOpen := range map[float64]int{0: 1, 0.05: 1, 0.1: 2, 1: 4} {
 		s.Error = &bound.Errors{Bounds: []float64{errorBound}}
-		if s.CountOpenLabels(p, d); s.LabelsCounted != 4 || s.LabelsOpen != wantOpen {
-			t.Errorf("error %g: %d of %d labels are open, want %d", errorBound, s.LabelsOpen, s.LabelsCounted, wantOpen)
+		if s.CountUndecidedLabels(p, d); s.CheckedLabels != 4 || s.UndecidedLabels != wantOpen {
+			t.Errorf("error %g: %d of %d labels are open, want %d", errorBound, s.UndecidedLabels, s.CheckedLabels,
+				wantOpen)
 		}
 	}
 }

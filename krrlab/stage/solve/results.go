@@ -34,7 +34,7 @@ func (s *Solution) addIterations(result *pcg.Result, bounds []float64, seconds f
 func (s *Solution) addDirect(result *direct.Result) {
 	s.Status = result.Status
 	s.ColumnTrueResiduals, s.ColumnRoundings, s.ResidualKind = result.TrueRelRes, result.Rounding, ResidualInFloat64
-	s.KBound = stage.Number(result.KError)
+	s.KernelErrorBound = stage.Number(result.KError)
 	s.Storage, s.KBytes = fmt.Sprintf("dense %v", result.Precision), result.Bytes
 	s.Seconds.Kernel, s.Seconds.Factor = result.Seconds.Kernel, result.Seconds.Factor
 	s.Seconds.Solve, s.Seconds.Residual = result.Seconds.Solve, result.Seconds.Residual

@@ -35,7 +35,7 @@ type Solution struct {
 	Scores
 	KernelMatrix
 	Ranks    *Ranks       `json:"ranks,omitempty"`    // traffic of the ranks; nil without ranks
-	Plan     *plan.Report `json:"plan,omitempty"`     // the choice; nil if nothing was left to the plan
+	Plan     *plan.Report `json:"plan,omitempty"`     // how the plan chose the method; nil if it had no choice
 	Tune     stage.Choice `json:"tune,omitempty"`     // the choice of kernel and λ; nil if they were configured
 	Appended *Appended    `json:"appended,omitempty"` // rows that were appended to another problem; nil: none
 	// Shared lists the parts of the work that an earlier solve of the same problem had done.
@@ -51,7 +51,8 @@ type Solution struct {
 	Result *pcg.Result  `json:"-"` // result of PCG, BlockPCG or CG; nil for Direct, and from a Backend
 }
 
-// Approach is the solver of a Solution, and its preconditioner M = ZZᵀ+λ_pI, or a sparse inverse.
+// Approach describes the solver of a Solution and its preconditioner M, which is ZZᵀ+λ_pI or a matrix with a sparse
+// inverse (package vecchia).
 type Approach struct {
 	Precond string `json:"precond,omitempty"` // name of the kind of preconditioner
 	// PrecondReason says why landmarks are used if the kernel has no random features.
@@ -99,10 +100,10 @@ type Outcome struct {
 	// Noise is the estimate of the noise in Y from which stop rule predictions derived the tolerance Tol; nil if the
 	// rule did not end the iteration.
 	Noise *bound.Noise `json:"noise,omitempty"`
-	// LabelsOpen is the number of labels that may differ in the exact solution according to Error.Bounds, among the
-	// LabelsCounted labels that were checked.
-	LabelsOpen    int `json:"labels_open"`
-	LabelsCounted int `json:"labels_of,omitempty"` // number of checked labels; 0: none
+	// UndecidedLabels is the number of labels that may differ in the exact solution according to Error.Bounds, among
+	// the CheckedLabels labels that were checked.
+	UndecidedLabels int `json:"labels_open"`
+	CheckedLabels   int `json:"labels_of,omitempty"` // number of checked labels; 0: none
 }
 
 // Residuals are the true residuals of the answer, with bounds and estimates of their errors.
@@ -167,15 +168,15 @@ type Scores struct {
 
 // KernelMatrix describes the stored kernel matrix K̃.
 type KernelMatrix struct {
-	Storage       string       `json:"storage"`                  // format of the entries and tiles, such as float32
-	StorageReason string       `json:"storage_reason,omitempty"` // reason for this format
-	KBound        stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
-	KBytes        int64        `json:"kernel_bytes"`             // memory of K̃ on a rank
+	Storage          string       `json:"storage"`                  // format of the entries and tiles, such as float32
+	StorageReason    string       `json:"storage_reason,omitempty"` // reason for this format
+	KernelErrorBound stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K̃−K‖₂, for the stored K̃
+	KBytes           int64        `json:"kernel_bytes"`             // memory of K̃ on a rank
 	// KeptShare is the share of the entries that sparse tiles keep; unknown for dense tiles.
 	KeptShare    stage.Number `json:"kernel_kept"`
 	DroppedBound stage.Number `json:"kernel_dropped_bound"` // bound of the 2-norm of the dropped entries
-	// KExactProducts reports whether all inner products of points are exact, because all features are small integers.
-	KExactProducts bool `json:"kernel_products_exact"`
+	// HasExactProducts reports whether all inner products of points are exact, because all features are small integers.
+	HasExactProducts bool `json:"kernel_products_exact"`
 }
 
 // Values of Solution.ResidualKind, which describe the matrix of the true residual. Other values are those of
@@ -320,11 +321,11 @@ func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 // CriterionMet reports whether the stopping rule or the tolerance of the residual was met.
 func (s *Solution) CriterionMet() bool { return s.Criterion != "" }
 
-// CountOpenLabels sets LabelsCounted to the number of the predictions, which must have been made with PredictOptions
-// for the points of test, and LabelsOpen to the number of those whose label may differ in the exact solution. It
-// accounts for the rounding of the predictions. It does nothing if there is no error bound or no labels, or if the
-// bounds cannot be computed for test.
-func (s *Solution) CountOpenLabels(predictions *model.Prediction, test *datasets.Dataset) {
+// CountUndecidedLabels sets CheckedLabels to the number of the predictions, which must have been made with
+// PredictOptions for the points of test, and UndecidedLabels to the number of those whose label may differ in the exact
+// solution. It accounts for the rounding of the predictions. It does nothing if there is no error bound or no labels,
+// or if the bounds cannot be computed for test.
+func (s *Solution) CountUndecidedLabels(predictions *model.Prediction, test *datasets.Dataset) {
 	if s.Error == nil || predictions.Labels == nil {
 		return
 	}
@@ -335,9 +336,9 @@ func (s *Solution) CountOpenLabels(predictions *model.Prediction, test *datasets
 		return
 	}
 	rows, t := predictions.Decision.Dims()
-	s.LabelsCounted, s.LabelsOpen = rows, 0
+	s.CheckedLabels, s.UndecidedLabels = rows, 0
 	for i := range rows {
-		s.LabelsOpen += bound.UndecidedRows(mat.NewDense(1, t, predictions.Decision.RawRowView(i)), []float64{1},
+		s.UndecidedLabels += bound.UndecidedRows(mat.NewDense(1, t, predictions.Decision.RawRowView(i)), []float64{1},
 			errorBounds.RawRowView(i))
 	}
 }

@@ -23,7 +23,7 @@ func TestString(t *testing.T) {
 		Approach: Approach{Solver: PCG, Precond: "features",
 			Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
 			Kappa: stage.Unknown},
-		KernelMatrix: KernelMatrix{Storage: "float64", KBytes: 80000, KBound: stage.Unknown},
+		KernelMatrix: KernelMatrix{Storage: "float64", KBytes: 80000, KernelErrorBound: stage.Unknown},
 		Outcome:      Outcome{Status: pcg.Converged}, Residuals: Residuals{TrueResidual: stage.Unknown},
 		Environment: Environment{BLAS: "go", Threads: 2, PeakBytes: 5e7},
 		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004,

@@ -135,12 +135,12 @@ func (s *Solution) addScores(lines *stage.Lines) {
 
 // kernelText describes the storage of K and its error.
 func (s *Solution) kernelText() string {
-	text := s.Storage + ", " + accel.FormatBytes(s.KBytes) + stage.StorageErrorText(s.KBound)
+	text := s.Storage + ", " + accel.FormatBytes(s.KBytes) + stage.StorageErrorText(s.KernelErrorBound)
 	if s.Kernel.Name == "precomputed" {
 		return text + "; given: the residual is of its entries, and no error is bounded, as K is not known to be " +
 			"positive semi-definite"
 	}
-	if s.KExactProducts {
+	if s.HasExactProducts {
 		text += ", points in bytes, products exact in integers"
 	}
 	if s.KeptShare > 0 {
@@ -229,9 +229,9 @@ func (s *Solution) stopText() string {
 		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first",
 			"anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
 	}
-	if s.LabelsCounted > 0 {
-		text += fmt.Sprintf("; %d of %d labels are settled, %s open", s.LabelsCounted-s.LabelsOpen, s.LabelsCounted,
-			outward.Percent(float64(s.LabelsOpen)/float64(s.LabelsCounted), 2))
+	if s.CheckedLabels > 0 {
+		text += fmt.Sprintf("; %d of %d labels are settled, %s open", s.CheckedLabels-s.UndecidedLabels,
+			s.CheckedLabels, outward.Percent(float64(s.UndecidedLabels)/float64(s.CheckedLabels), 2))
 	}
 	return text
 }
